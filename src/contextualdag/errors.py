@@ -1,0 +1,21 @@
+"""The exceptions of this library. Every message names what was wrong, what was expected and what was got."""
+
+
+class ContextualDAGError(Exception):
+    """Base of every exception raised on purpose by contextualdag."""
+
+
+class InvalidParameterError(ContextualDAGError, ValueError, TypeError):
+    """A setting has the wrong type or lies outside its range."""
+
+
+class InvalidInputError(ContextualDAGError, ValueError, TypeError):
+    """An array has the wrong shape, type or content."""
+
+
+class CyclicGraphError(ContextualDAGError, ValueError):
+    """A graph that had to be acyclic has a cycle."""
+
+
+class NotFittedError(ContextualDAGError, RuntimeError):
+    """Something learned in training was asked for before any training."""

@@ -1,0 +1,8 @@
+"""The projection layer: any batch of matrices in, sparse DAGs out."""
+
+from contextualdag.projection.l1 import project_l1
+from contextualdag.projection.layer import DAGProjection
+from contextualdag.projection.logdet import LogDet
+from contextualdag.projection.ordering import Order
+
+__all__ = ["DAGProjection", "LogDet", "Order", "project_l1"]

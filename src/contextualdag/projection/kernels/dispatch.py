@@ -1,0 +1,72 @@
+"""Which kernel runs: compiled loops where they exist, plain PyTorch everywhere else."""
+
+import functools
+import importlib.util
+import warnings
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from contextualdag.errors import InvalidParameterError
+from contextualdag.projection.kernels import l1_torch, logdet_torch, order_torch
+
+KERNELS = ("auto", "numba", "torch")
+
+
+def choose(kernel: str, device: torch.device) -> str:
+    """Name the kernel to use, "numba" or "torch", for tensors on `device`."""
+    if kernel == "auto":
+        return "numba" if device.type == "cpu" and _numba_or_warning() else "torch"
+    if kernel == "numba":
+        if device.type != "cpu":
+            raise InvalidParameterError(
+                f"kernel='numba' works on the CPU, and the input is on {device}. Use kernel='auto' or 'torch'."
+            )
+        if not _has_numba():
+            raise InvalidParameterError("kernel='numba' needs numba, which is not installed. Available: 'torch'.")
+    return kernel
+
+
+def order_projection(kernel: str, device: torch.device) -> Callable[[Tensor, float], Tensor]:
+    """Function that keeps the heaviest acyclic subgraph, see `order_torch.project`."""
+    if choose(kernel, device) == "numba":
+        from contextualdag.projection.kernels import order_numba
+
+        return order_numba.project
+    return order_torch.project
+
+
+def logdet_descent(kernel: str, device: torch.device) -> Callable[..., Tensor]:
+    """Function that runs the log-det descent, see `logdet_torch.descend`."""
+    if choose(kernel, device) == "numba":
+        from contextualdag.projection.kernels import logdet_numba
+
+        return logdet_numba.descend
+    return logdet_torch.descend
+
+
+def sum_and_count_above(device: torch.device) -> Callable[[Tensor, float], Tensor]:
+    """Function that the root search of the l1 step calls in each pass, see `l1_torch.sum_and_count_above`."""
+    if choose("auto", device) == "numba":
+        from contextualdag.projection.kernels import l1_numba
+
+        return l1_numba.sum_and_count_above
+    return l1_torch.sum_and_count_above
+
+
+def _has_numba() -> bool:
+    return importlib.util.find_spec("numba") is not None
+
+
+@functools.cache
+def _numba_or_warning() -> bool:
+    if _has_numba():
+        return True
+    warnings.warn(
+        "numba is not installed: projections on the CPU run in plain PyTorch, with the same result but ten to a hundred "
+        "times slower. Install numba to speed them up.",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    return False

@@ -1,0 +1,240 @@
+"""Maximum-weight acyclic subgraph in plain PyTorch: the definition of the result, on any device.
+
+The problem. Keep the acyclic set of edges with the largest sum of squared weights. Any acyclic set is contained in the
+forward edges of some order of the nodes, so we look for the order whose forward edges weigh most (a linear ordering
+problem), and every forward edge is kept.
+
+The steps, for each graph by itself:
+
+1. Fixed point. Squared weights, divided by the largest, become integers C. Integer sums do not depend on the order in
+   which they are added, so every kernel on every device finds the same order, whatever the batch.
+2. Strip. A node without parents can stand first and a node without children last, at no loss. Rounds of this (all
+   sources by index, then all sinks by index) leave the core, in which every node has a parent and a child. A DAG has an
+   empty core, so a DAG comes back unchanged.
+3. Relabel the core by falling net flow (out minus in), ties by index. What follows goes by label, hence permuting the
+   nodes permutes the answer.
+4. A core of at most `exact_up_to` nodes: dynamic programme over its subsets. Ties: the higher label goes last.
+5. A larger core: three starts (the labels as they are; peeling, from either end, the node with the least weight lost;
+   peeling the node with the largest net flow), each improved by best insertion. A sweep marks the nodes that have a
+   better place, then visits the marked by label; a node moves only for a strict gain, to the leftmost of its best places;
+   the search ends with a sweep that marks none. The heaviest of the three orders wins, the earlier start on ties.
+"""
+
+import functools
+import itertools
+import math
+
+import torch
+from torch import Tensor
+
+from contextualdag.graphs import order_to_mask
+
+EXACT_UP_TO = 8
+SAMPLES_AT_ONCE = 4096  # bounds the memory of the tables below
+
+
+def fixed_point_bits(p: int) -> int:
+    """Bits for one squared weight such that the sum over all p * p pairs stays within 2**62."""
+    return 62 - math.ceil(2 * math.log2(max(p, 1)))
+
+
+def project(W: Tensor, cut: float) -> Tensor:
+    """Drop the diagonal and entries of at most `cut`, then the edges that point backward in the best order."""
+    kept = torch.where(W.abs() > cut, W, 0)
+    kept.diagonal(dim1=1, dim2=2).zero_()
+    return torch.where(order_to_mask(linear_order(kept)), kept, 0)
+
+
+def linear_order(W: Tensor, exact_up_to: int = EXACT_UP_TO) -> Tensor:
+    """Order the nodes of every graph so that the forward edges weigh as much as possible.
+
+    `W` (n, p, p) is finite, not empty, and has a zero diagonal. The result is int64 (n, p), ``order[i, t]`` the node at
+    position t.
+    """
+    return torch.cat([_linear_order(part, exact_up_to) for part in torch.split(W, SAMPLES_AT_ONCE)])
+
+
+def _linear_order(W: Tensor, exact_up_to: int) -> Tensor:
+    p = W.shape[1]
+    C = _fixed_point(W)
+    key = _strip(W != 0)  # a place for every node; the core shares one place
+    core = key == _core_key(p)
+    size = core.sum(1)
+
+    # The core comes first in the new labels, by falling net flow; the stripped nodes follow and weigh nothing.
+    net = _net_flow(C * (core[:, :, None] & core[:, None, :]))
+    label = torch.where(core, -net, torch.iinfo(torch.int64).max).argsort(dim=1, stable=True)
+    C = C.gather(1, label[:, :, None].expand_as(C)).gather(2, label[:, None, :].expand_as(C))
+    inside = torch.arange(p, device=W.device) < size[:, None]
+    C = C * (inside[:, :, None] & inside[:, None, :])
+
+    order = torch.arange(p, device=W.device).repeat(len(W), 1)
+    small = (size > 0) & (size <= exact_up_to)
+    if bool(small.any()):
+        m = int(size[small].max())
+        order[small, :m] = _best_order_by_subsets(C[small, :m, :m])
+    large = size > exact_up_to
+    if bool(large.any()):
+        order[large] = _best_order_by_search(C[large], size[large])
+
+    # Position within the core breaks the core's shared key.
+    position = torch.empty_like(order).scatter_(1, label.gather(1, order), torch.arange(p, device=W.device).expand_as(order))
+    return (key * p + torch.where(core, position, 0)).argsort(dim=1, stable=True)
+
+
+def _fixed_point(W: Tensor) -> Tensor:
+    """Squared weights as integers, the largest of each graph being 2**bits, and no edge less than one."""
+    largest = W.abs().amax((1, 2), keepdim=True).double()
+    share = W.double() / torch.where(largest > 0, largest, 1.0)
+    C = (share * share * 2.0 ** fixed_point_bits(W.shape[1])).round().to(torch.int64)
+    return torch.where(W != 0, C.clamp_min(1), 0)
+
+
+def _net_flow(C: Tensor) -> Tensor:
+    return C.sum(2) - C.sum(1)
+
+
+def _core_key(p: int) -> int:
+    return p
+
+
+def _strip(edges: Tensor) -> Tensor:
+    """Key by which to sort the nodes: sources of round r get r, the core p, sinks of round r get 2 p - r."""
+    n, p, _ = edges.shape
+    key = torch.full((n, p), _core_key(p), dtype=torch.int64, device=edges.device)
+    left = torch.ones(n, p, dtype=torch.bool, device=edges.device)
+    for r in range(p):
+        sources = left & ~(edges & left[:, :, None]).any(1)
+        left = left & ~sources
+        sinks = left & ~(edges & left[:, None, :]).any(2)
+        left = left & ~sinks
+        if not bool((sources | sinks).any()):
+            break
+        key = torch.where(sources, r, torch.where(sinks, 2 * p - r, key))
+    return key
+
+
+@functools.cache
+def _subsets(m: int) -> list[tuple[list[int], list[list[int]]]]:
+    """For each size: the subsets of 0..m-1 of that size as bit sets, and the members of each."""
+    levels = []
+    for size in range(1, m + 1):
+        members = [list(c) for c in itertools.combinations(range(m), size)]
+        levels.append(([sum(1 << v for v in c) for c in members], members))
+    return levels
+
+
+def _best_order_by_subsets(C: Tensor) -> Tensor:
+    """Exact order of few nodes.
+
+    best[S], the most that an order of S can keep, is the largest over v in S of best[S - v] + into[v, S - v]: v stands
+    last and receives the edges from all of S - v.
+    """
+    n, m, _ = C.shape
+    subsets = torch.arange(1 << m, device=C.device)
+    into = C.new_zeros(n, 1 << m, m)
+    for u in range(m):
+        into += ((subsets >> u) & 1)[None, :, None] * C[:, u, None, :]
+
+    best = C.new_zeros(n, 1 << m)
+    for sets, members in _subsets(m):
+        S, last = torch.tensor(sets, device=C.device), torch.tensor(members, device=C.device)
+        rest = S[:, None] - (1 << last)
+        best[:, S] = (best[:, rest] + into[:, rest, last]).amax(2)
+
+    order = C.new_empty(n, m)
+    rows = torch.arange(n, device=C.device)
+    S = torch.full((n,), (1 << m) - 1, device=C.device)
+    nodes = torch.arange(m - 1, -1, -1, device=C.device)  # the higher label first, so that it wins ties
+    for t in range(m - 1, -1, -1):
+        present = ((S[:, None] >> nodes) & 1).bool()
+        rest = torch.where(present, S[:, None] - (1 << nodes), 0)
+        value = best[rows[:, None], rest] + into[rows[:, None], rest, nodes]
+        last = nodes[(present & (value == best[rows, S][:, None])).int().argmax(1)]
+        order[:, t] = last
+        S = S - (1 << last)
+    return order
+
+
+def _best_order_by_search(C: Tensor, size: Tensor) -> Tensor:
+    """Best of three local searches. Nodes from `size` on weigh nothing and stay where they are, at the end."""
+    n, p, _ = C.shape
+    starts = torch.cat(
+        [
+            torch.arange(p, device=C.device).repeat(n, 1),
+            _peel(C, size, by_net_flow=False),
+            _peel(C, size, by_net_flow=True),
+        ]
+    )
+    order = _best_insertion((C - C.mT).repeat(3, 1, 1), starts).view(3, n, p)
+    rank = torch.empty_like(order).scatter_(2, order, torch.arange(p, device=C.device).expand_as(order))
+    value = (C * (rank[:, :, :, None] < rank[:, :, None, :])).sum((2, 3))
+    return order[value.argmax(0), torch.arange(n, device=C.device)]
+
+
+def _peel(C: Tensor, size: Tensor, by_net_flow: bool) -> Tensor:
+    """Take nodes away one by one, to the front or to the back of the order.
+
+    In front a node loses the edges into it, at the back the edges out of it. Takes the node and the end with the least
+    loss or, with `by_net_flow`, the largest surplus of what is kept over what is lost. Ties: the lower label, the front.
+    """
+    n, p, _ = C.shape
+    rows = torch.arange(n, device=C.device)
+    out, into = C.sum(2), C.sum(1)
+    left = torch.arange(p, device=C.device) < size[:, None]
+    order = torch.arange(p, device=C.device).repeat(n, 1)
+    front, back = torch.zeros_like(size), size - 1
+    for t in range(int(size.max())):
+        score = torch.stack([out - into, into - out] if by_net_flow else [-into, -out], dim=2)
+        score = torch.where(left[:, :, None], score, torch.iinfo(torch.int64).min).flatten(1)
+        best = score.argmax(1)  # the first of equals
+        v, to_back = best // 2, best % 2 == 1
+        running = t < size
+        position = torch.where(to_back, back, front)
+        order[rows[running], position[running]] = v[running]
+        front, back = front + (running & ~to_back).long(), back - (running & to_back).long()
+        left[rows[running], v[running]] = False
+        out = out - C[rows, :, v]
+        into = into - C[rows, v, :]
+    return order
+
+
+def _best_insertion(D: Tensor, order: Tensor) -> Tensor:
+    """Move nodes to their best positions until none can gain. D = C - C^T is what v -> u is worth over u -> v."""
+    while True:
+        can_gain = _can_gain(D, order)
+        if not bool(can_gain.any()):
+            return order
+        for v in range(order.shape[1]):
+            rows = can_gain[:, v].nonzero().flatten()
+            if len(rows):
+                order[rows] = _insert(D[rows, v], order[rows], v)
+
+
+def _can_gain(D: Tensor, order: Tensor) -> Tensor:
+    """Which nodes have a better position than their own."""
+    rows = torch.arange(len(order), device=D.device)
+    loss = D.new_zeros(order.shape)  # what each node loses by standing right of the nodes seen so far
+    here, least = torch.zeros_like(loss), torch.zeros_like(loss)
+    for t in range(order.shape[1]):
+        u = order[:, t]
+        here[rows, u] = loss[rows, u]
+        loss = loss - D[rows, u]
+        least = torch.minimum(least, loss)
+    return least < here
+
+
+def _insert(d: Tensor, order: Tensor, v: int) -> Tensor:
+    """Move node v to the leftmost of its best positions if that gains weight; d is row v of D."""
+    positions = torch.arange(order.shape[1], device=d.device)
+    here = (order == v).int().argmax(1, keepdim=True)
+    loss_after = d.gather(1, order).cumsum(1)  # of standing right of position t; its own place counts nothing
+    loss_before = loss_after.roll(1, 1)
+    loss_before[:, 0] = 0
+    loss = torch.where(positions <= here, loss_before, loss_after)
+    least, there = loss.min(1, keepdim=True)  # the first of equals
+    there = torch.where(least < loss.gather(1, here), there, here)
+    # Take v out and put it in again: the nodes between shift by one.
+    source = positions + ((positions >= here) & (positions < there)).long()
+    source = source - ((positions <= here) & (positions > there)).long()
+    return order.gather(1, torch.where(positions == there, here, source))

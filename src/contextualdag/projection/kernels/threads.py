@@ -1,0 +1,65 @@
+"""Run a compiled kernel over the samples of a batch on several threads."""
+
+import ctypes
+import functools
+import itertools
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import torch
+
+SLICES_PER_THREAD = 8
+
+
+@functools.cache
+def _openmp_pause() -> Callable[[int], int] | None:
+    """OpenMP's `omp_pause_resource_all` of the runtime that PyTorch has loaded, where there is one."""
+    try:
+        return ctypes.CDLL(None).omp_pause_resource_all
+    except (AttributeError, OSError, TypeError):  # no OpenMP, one older than 5.0, or a system without a global namespace
+        return None
+
+
+def _rest_openmp_threads() -> None:
+    """Send PyTorch's idle threads away; its next operation brings them back.
+
+    They spin for about four milliseconds after each operation, on the cores that our threads need: without this, a
+    projection right after a layer of the network gets no second core at all.
+    """
+    pause = _openmp_pause()
+    if pause is not None:
+        pause(1)  # omp_pause_soft; a failure code only means that they keep spinning
+
+
+def over_samples(kernel: Callable[..., None], n: int, worth_a_thread: int, *args: Any) -> None:
+    """Call ``kernel(start, stop, *args)`` on slices that cover 0..n, on as many threads as PyTorch uses.
+
+    `worth_a_thread` is the number of samples below which a further thread costs more than it saves: about a millisecond of
+    work.
+
+    The kernels release the GIL. Each thread takes the next slice when it has done one, so that a thread that shares its
+    core with another program does not hold up the rest.
+
+    We do not use numba's parallel loops: its default threading layer ends the process when two Python threads enter it at
+    once, as a Dask worker's do, and its OpenMP layer does so after a fork. Our threads live only for the call, so nothing
+    is left behind that a fork could break.
+    """
+    workers = min(torch.get_num_threads(), n // worth_a_thread)
+    if workers <= 1:
+        kernel(0, n, *args)
+        return
+    n_slices = min(workers * SLICES_PER_THREAD, n)
+    cuts = [n * s // n_slices for s in range(n_slices + 1)]
+    take = itertools.count()  # next() on it is atomic
+
+    def work() -> None:
+        while (s := next(take)) < n_slices:
+            kernel(cuts[s], cuts[s + 1], *args)
+
+    _rest_openmp_threads()
+    with ThreadPoolExecutor(workers - 1) as pool:
+        others = [pool.submit(work) for _ in range(workers - 1)]
+        work()
+        for other in others:
+            other.result()

@@ -1,0 +1,106 @@
+"""Projection of a whole batch onto one l1 ball."""
+
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from contextualdag.projection.kernels import dispatch
+
+AllReduce = Callable[[Tensor], Tensor]
+SAMPLE_STRIDE = 61  # prime, so that the sample meets all places of the matrices
+SMALLEST_SAMPLE = 1000
+
+
+def soft_threshold(W: Tensor, kappa: Tensor | float) -> Tensor:
+    """sign(w) max(abs(w) - kappa, 0), entry by entry. An infinite `kappa` gives zeros."""
+    kappa = torch.as_tensor(kappa, dtype=W.dtype, device=W.device)
+    return W.clamp(-kappa, kappa).neg_().add_(W)
+
+
+def l1_threshold(W: Tensor, l1_budget: float, all_reduce: AllReduce | None = None) -> Tensor:
+    r"""Find the threshold of the projection onto the l1 ball.
+
+    Parameters
+    ----------
+    W : Tensor of shape (n, p, p)
+        This process's part of the batch.
+    l1_budget : float
+        Largest mean of :math:`\|W_i\|_1` over the samples, from 0 to infinity.
+    all_reduce : callable, optional
+        Adds a float64 tensor up over all processes and returns the sum; every process must call this function at the same
+        time. By default this process holds the whole batch.
+
+    Returns
+    -------
+    Tensor, float64, zero-dimensional
+        Zero if the batch lies in the ball, infinity if the budget is zero, else the root of
+        :math:`\sum \max(|w| - \kappa, 0) = n \lambda`, on the device of `W`.
+
+    Notes
+    -----
+    The left side is convex, falling and piecewise linear in :math:`\kappa`. A Newton step from anywhere leads to a point at
+    or left of the root; from there the steps rise, and they reach the root exactly once two of them see the same entries
+    above. No sort is needed, and one sum over processes for each step. A large batch starts from the root of a sample of
+    its entries, which leaves two or three steps to do on all of them.
+    """
+    kappa = _l1_threshold(W.detach().reshape(-1), len(W), l1_budget, all_reduce or (lambda x: x))
+    return torch.tensor(kappa, dtype=torch.float64, device=W.device)
+
+
+def _l1_threshold(entries: Tensor, n_samples: int, l1_budget: float, add_up: AllReduce) -> float:
+    if l1_budget == 0:
+        return math.inf
+    if l1_budget == math.inf:
+        return 0.0
+    sample = entries[::SAMPLE_STRIDE].contiguous()
+    counts = torch.tensor([n_samples, len(entries), len(sample)], dtype=torch.float64, device=entries.device)
+    n_samples, n_entries, n_sampled = add_up(counts).tolist()
+    target = n_samples * l1_budget
+    kappa = 0.0
+    if n_sampled >= SMALLEST_SAMPLE:
+        kappa = _root(sample, target * n_sampled / n_entries, kappa, add_up)
+    return _root(entries, target, kappa, add_up)
+
+
+def _root(entries: Tensor, target: float, kappa: float, add_up: AllReduce) -> float:
+    """Newton's steps from `kappa` to the root of sum max(|w| - kappa, 0) = target, or to zero if the sum is below."""
+    sum_and_count_above = dispatch.sum_and_count_above(entries.device)
+    n_above = None
+    while True:
+        kappa = torch.tensor(kappa, dtype=entries.dtype).item()  # the threshold that the entries will see
+        over, count = add_up(sum_and_count_above(entries, kappa)).tolist()
+        excess = over - target
+        left_of_root = n_above is not None or kappa == 0
+        if count == n_above or (left_of_root and excess <= 0):
+            return kappa
+        n_above = count
+        kappa = max(kappa + excess / count, 0.0) if count > 0 else 0.0
+
+
+def project_l1(W: Tensor, l1_budget: float, all_reduce: AllReduce | None = None) -> tuple[Tensor, Tensor]:
+    r"""Project a batch onto the ball :math:`\frac1n \sum_i \|W_i\|_1 \le \lambda`.
+
+    .. math:: W^\star = \arg\min_W \tfrac12 \sum_i \|\hat W_i - W_i\|_F^2
+              \quad\text{s.t.}\quad \tfrac1n \sum_i \|W_i\|_1 \le \lambda
+
+    Parameters are those of `l1_threshold`.
+
+    Returns
+    -------
+    W_star : Tensor of shape (n, p, p)
+        A new tensor.
+    kappa : Tensor, float64, zero-dimensional
+        The threshold, to be reused on other samples.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from contextualdag.projection import project_l1
+    >>> project_l1(torch.tensor([[[0.0, 3.0], [-1.0, 0.0]]]), l1_budget=2.0)
+    (tensor([[[0., 2.],
+             [0., 0.]]]), tensor(1., dtype=torch.float64))
+    """
+    kappa = l1_threshold(W, l1_budget, all_reduce)
+    return soft_threshold(W, kappa), kappa

@@ -1,0 +1,178 @@
+"""The projection as a PyTorch layer: sparse DAGs forward, the analytic gradient backward."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+from contextualdag.errors import InvalidParameterError, NotFittedError
+from contextualdag.graphs import break_cycles
+from contextualdag.projection.l1 import AllReduce, project_l1, soft_threshold
+from contextualdag.projection.logdet import LogDet
+from contextualdag.projection.ordering import Order
+from contextualdag.projection.validation import check_mask, check_number, check_weights
+
+Acyclicity = Order | LogDet
+ACYCLICITIES: dict[str, Callable[[], Acyclicity]] = {"order": Order, "logdet": LogDet}
+
+# The gradient (Theorem 2 of the paper). Let A be the set of entries that are not zero in W*, over the whole batch, and
+# sigma = sgn(W*). Under a small change of W~ the acyclic support stays, and so does A. On A, W* = W~ - kappa sigma; off A,
+# W* = 0. Hence off A all derivatives vanish, and on A
+#
+#     dw*_a = dw~_a - sigma_a dkappa.
+#
+# If the l1 constraint does not bind, kappa = 0 and dkappa = 0. If it binds, sum_A sigma_a w*_a = n lambda is constant, so
+# 0 = sum_A sigma_a dw*_a = sum_A sigma_a dw~_a - |A| dkappa, which gives dkappa = (1/|A|) sum_A sigma_a dw~_a. The Jacobian
+# on A, I - sigma sigma^T / |A|, is symmetric, so with g the incoming gradient
+#
+#     dL/dw~_a = g_a - sigma_a (1/|A|) sum_A sigma_b g_b    for a in A, and zero elsewhere.
+#
+# An empty A (budget zero, or an empty graph) gives zero. In eval mode kappa is a constant, as in the case that does not
+# bind. With the batch spread over processes, |A| and the sum run over all of them, for the loss added up over processes.
+
+
+class _SparseDAG(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, W_tilde: Tensor, project: Callable[[Tensor], tuple[Tensor, bool]], all_reduce: AllReduce | None
+    ) -> Tensor:
+        W_star, ctx.binds = project(W_tilde)
+        ctx.all_reduce = all_reduce
+        ctx.save_for_backward(W_star)
+        return W_star
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, None, None]:
+        (W_star,) = ctx.saved_tensors
+        sign = W_star.sign()
+        signed = g * sign
+        if ctx.binds:
+            sums = torch.stack([part.sum((1, 2)).double().sum() for part in (signed, sign.abs())])
+            if ctx.all_reduce is not None:
+                sums = ctx.all_reduce(sums)
+            signed.sub_((sums[0] / sums[1].clamp_min(1)).to(g.dtype))
+        return signed.mul_(sign), None, None  # sign * sign is one on A and zero elsewhere
+
+
+class DAGProjection(nn.Module):
+    r"""Turn any batch of square matrices into sparse directed acyclic graphs.
+
+    First every matrix is projected onto acyclic matrices by itself, then the batch as a whole onto the ball
+    :math:`\frac1n\sum_i\|W_i\|_1 \le \lambda`: one threshold :math:`\kappa` is subtracted from all absolute values. In
+    training mode :math:`\kappa` is found anew for each batch and kept; in eval mode the kept one is used, so that a sample's
+    graph does not depend on its batch.
+
+    Parameters
+    ----------
+    l1_budget : float, default=inf
+        :math:`\lambda`: the largest mean l1 norm of the graphs. Larger is denser; zero gives empty graphs.
+    acyclicity : {"order", "logdet"} or Order or LogDet, default="order"
+        How to make a matrix acyclic; pass an `Order` or `LogDet` to change its settings.
+    all_reduce : callable, optional
+        For batches spread over processes: adds a float64 tensor up over all of them and returns the sum.
+
+    Attributes
+    ----------
+    threshold : Tensor, float64, zero-dimensional
+        :math:`\kappa` of the last batch in training mode; NaN before. It is a buffer, so it goes with `state_dict`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from contextualdag.projection import DAGProjection
+    >>> layer = DAGProjection(l1_budget=2.0)
+    >>> W = torch.tensor([[[0.0, 3.0], [2.0, 0.0]]], requires_grad=True)
+    >>> layer(W)
+    tensor([[[0., 2.],
+             [0., 0.]]], grad_fn=<_SparseDAGBackward>)
+    >>> layer.eval().threshold
+    tensor(1., dtype=torch.float64)
+    """
+
+    threshold: Tensor
+
+    def __init__(
+        self,
+        l1_budget: float = math.inf,
+        acyclicity: str | Acyclicity = "order",
+        all_reduce: AllReduce | None = None,
+    ) -> None:
+        super().__init__()
+        self.register_buffer("threshold", torch.tensor(math.nan, dtype=torch.float64))
+        self.l1_budget = l1_budget
+        self.acyclicity = _acyclicity(acyclicity)
+        self.all_reduce = all_reduce
+
+    @property
+    def l1_budget(self) -> float:
+        """The budget. Setting it forgets the threshold, which belonged to the old one."""
+        return self._l1_budget
+
+    @l1_budget.setter
+    def l1_budget(self, value: float) -> None:
+        check_number(value, "l1_budget", "DAGProjection")
+        self._l1_budget = float(value)
+        self.threshold.fill_(math.nan)
+
+    @torch.compiler.disable  # type: ignore[untyped-decorator]
+    def forward(self, W: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Project.
+
+        Parameters
+        ----------
+        W : Tensor of shape (n, p, p), float32 or float64
+            Any matrices; the diagonal is ignored.
+        mask : Tensor of bool, shape (p, p) or (n, p, p), optional
+            Edges outside it are dropped before the projection.
+
+        Returns
+        -------
+        Tensor of shape (n, p, p)
+            ``W[i, j, k]`` is the weight of the edge j -> k of sample i. Every ``W[i]`` is acyclic.
+        """
+        check_weights(W)
+        if mask is not None:
+            check_mask(mask, W)
+
+        def project(W_tilde: Tensor) -> tuple[Tensor, bool]:
+            return self._project(W_tilde if mask is None else W_tilde.masked_fill(mask == 0, 0))
+
+        W_star: Tensor = _SparseDAG.apply(W, project, self.all_reduce)  # type: ignore[no-untyped-call]
+        return W_star
+
+    def _project(self, W: Tensor) -> tuple[Tensor, bool]:
+        """The projected batch, and whether its threshold moves with the input."""
+        W_hat = self.acyclicity(W)
+        if self.training:
+            W_star, kappa = project_l1(W_hat, self.l1_budget, self.all_reduce)
+            self.threshold.copy_(kappa)
+            return W_star, bool(kappa > 0)
+        if isinstance(self.acyclicity, LogDet) and not self.acyclicity.repair:
+            W_hat = break_cycles(W_hat)
+        if self.l1_budget == math.inf:
+            return W_hat, False
+        if bool(self.threshold.isnan()):
+            raise NotFittedError(
+                "DAGProjection has no threshold yet for this l1_budget. Pass a batch in training mode first, or load a "
+                "state_dict of a trained layer."
+            )
+        return soft_threshold(W_hat, self.threshold), False
+
+    def extra_repr(self) -> str:
+        """The settings, for `repr`."""
+        return f"l1_budget={self.l1_budget:g}, acyclicity={self.acyclicity}"
+
+
+def _acyclicity(choice: str | Acyclicity) -> Acyclicity:
+    if isinstance(choice, Order | LogDet):
+        return choice
+    if isinstance(choice, str) and choice in ACYCLICITIES:
+        return ACYCLICITIES[choice]()
+    raise InvalidParameterError(
+        "The 'acyclicity' parameter of DAGProjection must be 'order', 'logdet', an Order or a LogDet. "
+        f"Got {choice!r} instead."
+    )

@@ -1,0 +1,76 @@
+"""Checks of what the projections are given."""
+
+import math
+
+import torch
+from torch import Tensor
+
+from contextualdag.errors import InvalidInputError, InvalidParameterError
+from contextualdag.graphs import check_batch
+from contextualdag.projection.kernels.dispatch import KERNELS
+
+
+def check_weights(W: Tensor, name: str = "W") -> None:
+    """Raise unless `W` is a batch (n, p, p) of finite float32 or float64 numbers."""
+    check_batch(W, name)
+    if W.dtype not in (torch.float32, torch.float64):
+        raise InvalidInputError(f"{name} must be float32 or float64. Got {W.dtype} instead; convert it with {name}.float().")
+    if W.numel() == 0:
+        return
+    low, high = torch.aminmax(W)  # one pass, and NaN goes through
+    if not bool(torch.isfinite(low) & torch.isfinite(high)):
+        bad = ~torch.isfinite(W).flatten(1).all(1)
+        count = int((~torch.isfinite(W)).sum())
+        raise InvalidInputError(
+            f"{name} must be finite. {count} of its entries are NaN or infinite, the first in sample "
+            f"{int(bad.int().argmax())}. If it comes from a network, its training has diverged: try a smaller learning rate."
+        )
+
+
+def check_mask(mask: Tensor, W: Tensor) -> None:
+    """Raise unless `mask` is boolean (or zeros and ones) of shape (p, p) or that of `W`."""
+    if not isinstance(mask, Tensor):
+        raise InvalidInputError(f"mask must be a torch.Tensor. Got {type(mask).__name__} instead.")
+    if mask.shape not in (W.shape, W.shape[1:]):
+        raise InvalidInputError(
+            f"mask must have shape (p, p) = {tuple(W.shape[1:])} or (n, p, p) = {tuple(W.shape)}. "
+            f"Got {tuple(mask.shape)} instead."
+        )
+    if mask.dtype != torch.bool and not bool(((mask == 0) | (mask == 1)).all()):
+        raise InvalidInputError("mask must be boolean, or hold only zeros and ones (one: the edge is allowed).")
+
+
+def check_number(
+    value: object,
+    name: str,
+    owner: str,
+    *,
+    low: float = 0.0,
+    high: float = math.inf,
+    low_open: bool = False,
+    high_open: bool = False,
+) -> None:
+    """Raise unless the parameter `name` of `owner` is a number in the interval from `low` to `high`."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        above = low < value if low_open else low <= value
+        below = value < high if high_open else value <= high
+        if above and below:
+            return
+    interval = f"{'(' if low_open else '['}{low:g}, {high:g}{')' if high_open else ']'}"
+    raise InvalidParameterError(f"The '{name}' parameter of {owner} must be a number in {interval}. Got {value!r} instead.")
+
+
+def check_count(value: object, name: str, owner: str) -> None:
+    """Raise unless the parameter `name` of `owner` is a positive integer."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise InvalidParameterError(
+            f"The '{name}' parameter of {owner} must be an integer of at least 1. Got {value!r} instead."
+        )
+
+
+def check_kernel(value: object, owner: str) -> None:
+    """Raise unless `value` names a kernel."""
+    if value not in KERNELS:
+        raise InvalidParameterError(
+            f"The 'kernel' parameter of {owner} must be one of {', '.join(map(repr, KERNELS))}. Got {value!r} instead."
+        )

@@ -1,0 +1,28 @@
+"""What the tests share: batches to try things on."""
+
+import pytest
+import torch
+from hypothesis import settings
+
+# One fixed run of examples: a test that fails once fails always.
+settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=40, print_blob=True)
+settings.load_profile("repeatable")
+
+
+@pytest.fixture(autouse=True)
+def _same_random_numbers():
+    torch.manual_seed(0)
+
+
+@pytest.fixture
+def gaussian():
+    """Make Gaussian matrices with a zero diagonal."""
+
+    def make(n, p, dtype=torch.float64, density=1.0, seed=0):
+        generator = torch.Generator().manual_seed(seed)
+        W = torch.randn(n, p, p, dtype=dtype, generator=generator)
+        W = W * (torch.rand(n, p, p, generator=generator) < density)
+        W.diagonal(dim1=1, dim2=2).zero_()
+        return W
+
+    return make

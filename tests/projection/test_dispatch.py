@@ -1,0 +1,58 @@
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from contextualdag.errors import InvalidParameterError
+from contextualdag.projection import DAGProjection
+from contextualdag.projection.kernels import dispatch
+
+WITHOUT_NUMBA = """
+import sys, warnings
+sys.modules["numba"] = None  # what an import finds where numba is missing
+import importlib.util
+find_spec = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *rest: None if name == "numba" else find_spec(name, *rest)
+import torch
+from contextualdag.projection import DAGProjection, LogDet, Order
+
+torch.manual_seed(0)
+W = torch.randn(50, 12, 12)
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    for acyclicity in (Order(), LogDet(), Order(), LogDet()):
+        DAGProjection(3.0, acyclicity)(W)
+messages = [str(w.message) for w in caught if w.category is RuntimeWarning]
+assert len(messages) == 1, messages
+assert "numba is not installed" in messages[0]
+try:
+    Order(kernel="numba")(W)
+except ValueError as error:
+    assert "needs numba, which is not installed. Available: 'torch'" in str(error)
+else:
+    raise AssertionError("no error")
+print(float(DAGProjection(3.0)(W).sum()))
+"""
+
+
+def test_without_numba_one_warning_and_the_same_answer():
+    done = subprocess.run([sys.executable, "-c", WITHOUT_NUMBA], capture_output=True, text=True, check=False)  # noqa: S603
+    assert done.returncode == 0, done.stderr
+    W = torch.randn(50, 12, 12, generator=torch.Generator().manual_seed(0))
+    assert float(done.stdout) == pytest.approx(float(DAGProjection(3.0)(W).sum()), rel=1e-6)
+
+
+def test_kernels_by_device():
+    assert dispatch.choose("auto", torch.device("cpu")) == "numba"
+    assert dispatch.choose("auto", torch.device("cuda")) == "torch"
+    assert dispatch.choose("torch", torch.device("cpu")) == "torch"
+    with pytest.raises(InvalidParameterError, match="works on the CPU, and the input is on cuda"):
+        dispatch.choose("numba", torch.device("cuda"))
+
+
+def test_importing_the_package_is_light():
+    heavy = "('numba', 'pandas', 'matplotlib', 'sklearn')"
+    program = f"import sys, contextualdag.projection; print([m for m in {heavy} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)  # noqa: S603
+    assert done.stdout.strip() == "[]"

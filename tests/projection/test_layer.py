@@ -1,0 +1,160 @@
+import copy
+import io
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from contextualdag.errors import InvalidParameterError, NotFittedError
+from contextualdag.graphs import is_acyclic, order_to_mask
+from contextualdag.projection import DAGProjection, LogDet, Order
+from tests.lockstep import run_in_lockstep
+
+
+@pytest.mark.parametrize("acyclicity", ["order", "logdet"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_sparse_dags_within_the_budget(gaussian, acyclicity, dtype):
+    layer = DAGProjection(2.0, acyclicity)
+    W = layer(gaussian(100, 9, dtype))
+    assert W.dtype == dtype
+    assert bool(is_acyclic(W).all())
+    assert float(W.abs().sum()) / 100 == pytest.approx(2.0, rel=1e-5)
+    assert float((W != 0).double().mean()) < 0.2
+
+
+def test_learns_a_graph_that_turns_round():
+    # Two nodes; the edge points one way for z < 0 and the other way for z > 0.
+    generator = torch.Generator().manual_seed(0)
+    z = torch.rand(400, 1, generator=generator) * 2 - 1
+    noise = torch.randn(400, 2, generator=generator)
+    x = noise.clone()
+    x[:, 1] = torch.where(z[:, 0] < 0, x[:, 1] + 2 * noise[:, 0], x[:, 1])
+    x[:, 0] = torch.where(z[:, 0] > 0, x[:, 0] + 2 * noise[:, 1], x[:, 0])
+    network = nn.Sequential(nn.Linear(1, 32), nn.Tanh(), nn.Linear(32, 4), nn.Unflatten(1, (2, 2)), DAGProjection(1.5))
+    optimiser = torch.optim.Adam(network.parameters(), lr=0.01)
+    for _ in range(300):
+        optimiser.zero_grad()
+        ((x - torch.einsum("nj,njk->nk", x, network(z))) ** 2).mean().backward()
+        optimiser.step()
+    left, right = network.eval()(torch.tensor([[-0.7], [0.7]])).detach()
+    assert left[0, 1] > 0.5
+    assert left[1, 0] == 0
+    assert right[1, 0] > 0.5
+    assert right[0, 1] == 0
+
+
+def test_eval_mode_reuses_the_threshold(gaussian):
+    layer = DAGProjection(1.0)
+    W = gaussian(50, 6)
+    in_training = layer(W)
+    kappa = float(layer.threshold)
+    assert kappa > 0
+    layer.eval()
+    assert torch.equal(layer(W), in_training)
+    assert torch.equal(layer(W[7:8])[0], in_training[7])
+    layer(gaussian(50, 6, seed=1))
+    assert float(layer.threshold) == kappa
+    layer.train()
+    layer(gaussian(50, 6, seed=1))
+    assert float(layer.threshold) != kappa
+
+
+def test_eval_mode_before_training_says_what_to_do(gaussian):
+    layer = DAGProjection(1.0).eval()
+    with pytest.raises(NotFittedError, match="training mode first"):
+        layer(gaussian(2, 3))
+    assert bool(is_acyclic(DAGProjection().eval()(gaussian(2, 3))).all())  # no budget, so no threshold to know
+
+
+def test_a_new_budget_forgets_the_threshold(gaussian):
+    layer = DAGProjection(1.0)
+    layer(gaussian(5, 3))
+    layer.l1_budget = 0.5
+    assert layer.l1_budget == 0.5
+    with pytest.raises(NotFittedError):
+        layer.eval()(gaussian(5, 3))
+
+
+def test_threshold_travels(gaussian):
+    layer = DAGProjection(1.0, Order(cut=0.2))
+    W = gaussian(20, 5)
+    expected = layer(W)
+    for other in (copy.deepcopy(layer), DAGProjection(1.0, Order(cut=0.2))):
+        other.load_state_dict(layer.state_dict())
+        assert torch.equal(other.eval()(W), expected)
+    file = io.BytesIO()
+    torch.save(layer.state_dict(), file)
+    file.seek(0)
+    assert torch.load(file, weights_only=True)["threshold"] == layer.threshold
+
+
+def test_casting_the_module_keeps_the_threshold(gaussian):
+    # module.float() and module.double() cast buffers; the layer must work after either.
+    for cast in (nn.Module.float, nn.Module.double):
+        layer = cast(DAGProjection(1.0))
+        W = gaussian(20, 5)
+        in_training = layer(W)
+        torch.testing.assert_close(layer.eval()(W), in_training, atol=1e-6, rtol=0)
+
+
+def test_mask_for_all_or_for_each(gaussian):
+    W = gaussian(30, 6)
+    order = torch.randn(30, 6, generator=torch.Generator().manual_seed(1)).argsort(1)
+    each, one = order_to_mask(order), order_to_mask(order[:1])[0]
+    layer = DAGProjection()
+    assert torch.equal(layer(W, each), W * each)
+    assert torch.equal(layer(W, one), W * one)
+    assert torch.equal(layer(W, one.double()), W * one)
+    cyclic_mask = ~torch.eye(6, dtype=torch.bool)
+    cyclic_mask[0] = False
+    kept = layer(W, cyclic_mask)
+    assert bool(is_acyclic(kept).all())
+    assert bool((kept[:, 0] == 0).all())
+    assert torch.equal(layer(W, torch.zeros(6, 6, dtype=torch.bool)), torch.zeros_like(W))
+
+
+def test_unrepaired_training_is_repaired_in_eval_mode(gaussian):
+    W = gaussian(20, 8)
+    layer = DAGProjection(5.0, LogDet(paper_exact=True, repair=False))
+    assert not bool(is_acyclic(layer(W)).all())
+    assert bool(is_acyclic(layer.eval()(W)).all())
+    layer = DAGProjection(5.0, LogDet(paper_exact=True))
+    assert bool(is_acyclic(layer(W)).all())
+
+
+@pytest.mark.parametrize("budget", [0.0, 0.7, math.inf])
+def test_spread_over_processes(gaussian, budget):
+    W = gaussian(31, 6)
+    g = gaussian(31, 6, seed=1)
+
+    def work(part, all_reduce):
+        w, incoming = part
+        layer = DAGProjection(budget, all_reduce=all_reduce)
+        w = w.clone().requires_grad_()
+        out = layer(w)
+        out.backward(incoming)
+        return out.detach(), w.grad
+
+    parts = [(W[a:b], g[a:b]) for a, b in ((0, 3), (3, 3), (3, 20), (20, 31))]
+    results = run_in_lockstep(parts, work)
+    alone = work((W, g), None)
+    for index in (0, 1):
+        torch.testing.assert_close(torch.cat([r[index] for r in results]), alone[index], rtol=0, atol=1e-13)
+
+
+def test_repr_tells_the_settings():
+    assert repr(DAGProjection(2.5)) == "DAGProjection(l1_budget=2.5, acyclicity=Order(cut=0.0, kernel='auto'))"
+
+
+def test_works_inside_a_compiled_model(gaussian):
+    model = torch.compile(nn.Sequential(nn.Identity(), DAGProjection(1.0)), backend="eager")
+    W = gaussian(5, 4).requires_grad_()
+    expected = DAGProjection(1.0)(W)
+    assert torch.equal(model(W), expected)
+
+
+@pytest.mark.parametrize("choice", ["notears", 3, None, Order])
+def test_unknown_acyclicity(choice):
+    with pytest.raises(InvalidParameterError, match=r"'acyclicity' parameter of DAGProjection must be 'order', 'logdet'"):
+        DAGProjection(1.0, choice)
