@@ -88,6 +88,9 @@ def test_logdet_settings(settings, message):
 def test_order_settings():
     with pytest.raises(InvalidParameterError, match="'cut' parameter of Order"):
         Order(cut=math.inf)
+    for starts in (0, 4, 1.5):
+        with pytest.raises(InvalidParameterError, match=r"'starts' parameter of Order must be an integer from 1 to 3. Got"):
+            Order(starts=starts)
     with pytest.raises(InvalidParameterError, match="'kernel' parameter of Order"):
         Order(kernel="fast")
 

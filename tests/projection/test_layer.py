@@ -144,7 +144,7 @@ def test_spread_over_processes(gaussian, budget):
 
 
 def test_repr_tells_the_settings():
-    assert repr(DAGProjection(2.5)) == "DAGProjection(l1_budget=2.5, acyclicity=Order(cut=0.0, kernel='auto'))"
+    assert repr(DAGProjection(2.5)) == "DAGProjection(l1_budget=2.5, acyclicity=Order(cut=0.0, starts=3, kernel='auto'))"
 
 
 def test_works_inside_a_compiled_model(gaussian):

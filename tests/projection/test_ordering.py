@@ -66,7 +66,10 @@ def test_near_the_optimum_for_twelve_nodes(gaussian):
 @pytest.mark.parametrize("density", [1.0, 0.3, 0.1])
 def test_kernel_equals_twin(gaussian, p, density, dtype):
     W = gaussian(70, p, dtype, density)
-    assert torch.equal(order_numba.linear_order(W), order_torch.linear_order(W))
+    for starts in (1, 2, 3):
+        assert torch.equal(order_numba.linear_order(W, starts), order_torch.linear_order(W, starts))
+    for cut in (0.0, 0.5):
+        assert torch.equal(order_numba.project(W, cut, 3), order_torch.project(W, cut, 3))
 
 
 @given(st.integers(0, 10**6), st.integers(2, 11), st.sampled_from([0.2, 0.5, 1.0]))
@@ -128,6 +131,14 @@ def test_cut_drops_first():
         Order(cut=0.1)(W) != 0, torch.tensor([[[False, False, False], [False, False, True], [True, False, False]]])
     )
     assert torch.equal(Order()(W), W * torch.tensor([[0, 0, 0], [0, 0, 1], [1, 0, 0]]))
+
+
+def test_more_starts_keep_more(gaussian):
+    W = gaussian(200, 20)
+    kept = [weight(Order(starts=starts)(W)) for starts in (1, 2, 3)]
+    assert bool((kept[0] <= kept[1]).all())
+    assert bool((kept[1] <= kept[2]).all())
+    assert float(kept[0].sum()) < float(kept[1].sum()) < float(kept[2].sum())
 
 
 def test_diagonal_is_ignored(gaussian):

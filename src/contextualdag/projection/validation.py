@@ -60,12 +60,12 @@ def check_number(
     raise InvalidParameterError(f"The '{name}' parameter of {owner} must be a number in {interval}. Got {value!r} instead.")
 
 
-def check_count(value: object, name: str, owner: str) -> None:
-    """Raise unless the parameter `name` of `owner` is a positive integer."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise InvalidParameterError(
-            f"The '{name}' parameter of {owner} must be an integer of at least 1. Got {value!r} instead."
-        )
+def check_count(value: object, name: str, owner: str, *, high: int | None = None) -> None:
+    """Raise unless the parameter `name` of `owner` is an integer from 1 to `high`."""
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 1 and (high is None or value <= high):
+        return
+    allowed = "of at least 1" if high is None else f"from 1 to {high}"
+    raise InvalidParameterError(f"The '{name}' parameter of {owner} must be an integer {allowed}. Got {value!r} instead.")
 
 
 def check_kernel(value: object, owner: str) -> None:

@@ -28,7 +28,7 @@ def choose(kernel: str, device: torch.device) -> str:
     return kernel
 
 
-def order_projection(kernel: str, device: torch.device) -> Callable[[Tensor, float], Tensor]:
+def order_projection(kernel: str, device: torch.device) -> Callable[[Tensor, float, int], Tensor]:
     """Function that keeps the heaviest acyclic subgraph, see `order_torch.project`."""
     if choose(kernel, device) == "numba":
         from contextualdag.projection.kernels import order_numba

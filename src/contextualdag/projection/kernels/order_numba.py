@@ -8,45 +8,45 @@ import torch
 from numba import njit
 from torch import Tensor
 
-from contextualdag.projection.kernels.order_torch import EXACT_UP_TO, fixed_point_bits
+from contextualdag.projection.kernels.order_torch import EXACT_UP_TO, STARTS, fixed_point_bits
 from contextualdag.projection.kernels.threads import over_samples
 
 TAKEN = 1 << 62  # more than any sum of weights
 
 
-def project(W: Tensor, cut: float) -> Tensor:
+def project(W: Tensor, cut: float, starts: int) -> Tensor:
     """Same result as `order_torch.project`, for tensors on the CPU."""
     kept = torch.empty(W.shape, dtype=W.dtype)
-    _run(W, cut, EXACT_UP_TO, kept, torch.empty(W.shape[:2], dtype=torch.int64))
+    _run(W, cut, starts, EXACT_UP_TO, kept, torch.empty(W.shape[:2], dtype=torch.int64))
     return kept
 
 
-def linear_order(W: Tensor, exact_up_to: int = EXACT_UP_TO) -> Tensor:
+def linear_order(W: Tensor, starts: int = STARTS, exact_up_to: int = EXACT_UP_TO) -> Tensor:
     """Same result as `order_torch.linear_order`, for tensors on the CPU."""
     order = torch.empty(W.shape[:2], dtype=torch.int64)
-    _run(W, 0.0, exact_up_to, torch.empty(W.shape, dtype=W.dtype), order)
+    _run(W, 0.0, starts, exact_up_to, torch.empty(W.shape, dtype=W.dtype), order)
     return order
 
 
-def _run(W: Tensor, cut: float, exact_up_to: int, kept: Tensor, order: Tensor) -> None:
+def _run(W: Tensor, cut: float, starts: int, exact_up_to: int, kept: Tensor, order: Tensor) -> None:
     matrices = W.detach().contiguous().numpy()
     scale = 2.0 ** fixed_point_bits(W.shape[1])
     threshold = matrices.dtype.type(cut)
-    worth_a_thread = 40_000 // W.shape[1] ** 2 + 1  # an entry costs some 20 ns
-    over_samples(
-        _project_samples, len(W), worth_a_thread, matrices, threshold, scale, exact_up_to, kept.numpy(), order.numpy()
-    )
+    worth_a_thread = 20_000 // W.shape[1] ** 2 + 1  # an entry costs 20 to 60 ns
+    numbers = (threshold, scale, starts, exact_up_to)
+    over_samples(_project_samples, len(W), worth_a_thread, matrices, *numbers, kept.numpy(), order.numpy())
 
 
 @njit(cache=True, nogil=True)
-def _project_samples(start, stop, W, cut, scale, exact_up_to, kept, orders):
+def _project_samples(start, stop, W, cut, scale, starts, exact_up_to, kept, orders):
     """Write what is kept of every sample from start to stop, and its order."""
     p = W.shape[1]
-    C, D = np.empty((p, p), np.int64), np.empty((p, p), np.int64)
-    core, order, best_order = np.empty(p, np.uintp), np.empty(p, np.uintp), np.empty(p, np.uintp)
+    m = max(p, 3)
+    C, D = np.empty((m, m), np.int64), np.empty((p, p), np.int64)
+    core, order, best_order = np.empty(p, np.uintp), np.empty(p, np.uintp), np.empty(m, np.uintp)
     out, into = np.empty(p, np.int64), np.empty(p, np.int64)
     left = np.empty(p, np.bool_)
-    table = min(p, exact_up_to)
+    table = min(m, exact_up_to)
     best_of, into_from = np.empty(1 << table, np.int64), np.empty((table, 1 << table), np.int64)
     for i in range(start, stop):
         w = kept[i]
@@ -59,7 +59,7 @@ def _project_samples(start, stop, W, cut, scale, exact_up_to, kept, orders):
         if size <= exact_up_to:
             _best_order_by_subsets(C, size, best_of, into_from, best_order)
         else:
-            _best_order_by_search(C, D, size, order, best_order, out, into)
+            _best_order_by_search(C, D, size, starts, order, best_order, out, into)
         for t in range(size):
             orders[i, first + t] = core[best_order[t]]
         _drop_backward(w, orders[i], out)
@@ -185,22 +185,35 @@ def _relabel(C, core, net, left, relabelled):
 
 
 @njit(cache=True, nogil=True)
-def _best_order_by_subsets(C, m, best, into, order):
-    """Exact order by dynamic programming; best[S] and into[v, S] as in the twin."""
+def _best_order_by_subsets(C, size, best, into, order):
+    """Exact order by dynamic programming; best[S] and into[v, S] as in the twin.
+
+    Subsets that differ only in their three lowest labels lie side by side, and what the other labels contribute to all
+    eight is one vector operation. So there are at least three labels; missing ones weigh nothing and go last.
+    """
+    m = max(size, 3)
+    for v in range(size, m):
+        for u in range(m):
+            C[u, v] = 0
+            C[v, u] = 0
     for v in range(m):
         into[v, 0] = 0
         for u in range(m):
-            bit = 1 << u
+            bit, c = 1 << u, C[u, v]
             for S in range(bit):
-                into[v, bit + S] = into[v, S] + C[u, v]
-    best[0] = 0
-    for S in range(1, 1 << m):
-        most = np.int64(0)
-        for v in range(m):
+                into[v, bit + S] = into[v, S] + c
+    best[: 1 << m] = 0
+    for S in range(0, 1 << m, 8):
+        for v in range(3, m):
             if S >> v & 1:
                 rest = S ^ (1 << v)
-                most = max(most, best[rest] + into[v, rest])
-        best[S] = most
+                for low in range(8):
+                    best[S + low] = max(best[S + low], best[rest + low] + into[v, rest + low])
+        for low in range(1, 8):
+            for v in range(3):
+                if low >> v & 1:
+                    rest = S + (low ^ (1 << v))
+                    best[S + low] = max(best[S + low], best[rest] + into[v, rest])
     S = (1 << m) - 1
     for t in range(m - 1, -1, -1):
         for v in range(m - 1, -1, -1):
@@ -212,8 +225,8 @@ def _best_order_by_subsets(C, m, best, into, order):
 
 
 @njit(cache=True, nogil=True)
-def _best_order_by_search(C, D, size, order, best_order, net, into):
-    """Best of three local searches.
+def _best_order_by_search(C, D, size, starts, order, best_order, net, into):
+    """Best of up to three local searches.
 
     An order is worth the sum of D = C - C^T over its forward pairs, which is twice its weight less a constant.
     """
@@ -229,8 +242,8 @@ def _best_order_by_search(C, D, size, order, best_order, net, into):
             value += D[j, k]
     best_value = value + 2 * _best_insertion(D, size, order, net, into, loss)
     best_order[:size] = order[:size]
-    for by_net_flow in (False, True):
-        value = _peel(C, D, size, by_net_flow, order, net, into, loss)
+    for start in range(1, starts):
+        value = _peel(C, D, size, start == 2, order, net, into, loss)
         value += 2 * _best_insertion(D, size, order, net, into, loss)
         if value > best_value:
             best_value = value

@@ -14,10 +14,10 @@ The steps, for each graph by itself:
 3. Relabel the core by falling net flow (out minus in), ties by index. What follows goes by label, hence permuting the
    nodes permutes the answer.
 4. A core of at most `exact_up_to` nodes: dynamic programme over its subsets. Ties: the higher label goes last.
-5. A larger core: three starts (the labels as they are; peeling, from either end, the node with the least weight lost;
-   peeling the node with the largest net flow), each improved by best insertion. A sweep marks the nodes that have a
+5. A larger core: up to three starts (the labels as they are; peeling, from either end, the node with the least weight
+   lost; peeling the node with the largest net flow), each improved by best insertion. A sweep marks the nodes that have a
    better place, then visits the marked by label; a node moves only for a strict gain, to the leftmost of its best places;
-   the search ends with a sweep that marks none. The heaviest of the three orders wins, the earlier start on ties.
+   the search ends with a sweep that marks none. The heaviest of the orders wins, the earlier start on ties.
 """
 
 import functools
@@ -29,6 +29,7 @@ from torch import Tensor
 
 from contextualdag.graphs import order_to_mask
 
+STARTS = 3
 EXACT_UP_TO = 8
 SAMPLES_AT_ONCE = 4096  # bounds the memory of the tables below
 
@@ -38,23 +39,23 @@ def fixed_point_bits(p: int) -> int:
     return 62 - math.ceil(2 * math.log2(max(p, 1)))
 
 
-def project(W: Tensor, cut: float) -> Tensor:
+def project(W: Tensor, cut: float, starts: int) -> Tensor:
     """Drop the diagonal and entries of at most `cut`, then the edges that point backward in the best order."""
     kept = torch.where(W.abs() > cut, W, 0)
     kept.diagonal(dim1=1, dim2=2).zero_()
-    return torch.where(order_to_mask(linear_order(kept)), kept, 0)
+    return torch.where(order_to_mask(linear_order(kept, starts)), kept, 0)
 
 
-def linear_order(W: Tensor, exact_up_to: int = EXACT_UP_TO) -> Tensor:
+def linear_order(W: Tensor, starts: int = STARTS, exact_up_to: int = EXACT_UP_TO) -> Tensor:
     """Order the nodes of every graph so that the forward edges weigh as much as possible.
 
     `W` (n, p, p) is finite, not empty, and has a zero diagonal. The result is int64 (n, p), ``order[i, t]`` the node at
     position t.
     """
-    return torch.cat([_linear_order(part, exact_up_to) for part in torch.split(W, SAMPLES_AT_ONCE)])
+    return torch.cat([_linear_order(part, starts, exact_up_to) for part in torch.split(W, SAMPLES_AT_ONCE)])
 
 
-def _linear_order(W: Tensor, exact_up_to: int) -> Tensor:
+def _linear_order(W: Tensor, starts: int, exact_up_to: int) -> Tensor:
     p = W.shape[1]
     C = _fixed_point(W)
     key = _strip(W != 0)  # a place for every node; the core shares one place
@@ -75,7 +76,7 @@ def _linear_order(W: Tensor, exact_up_to: int) -> Tensor:
         order[small, :m] = _best_order_by_subsets(C[small, :m, :m])
     large = size > exact_up_to
     if bool(large.any()):
-        order[large] = _best_order_by_search(C[large], size[large])
+        order[large] = _best_order_by_search(C[large], size[large], starts)
 
     # Position within the core breaks the core's shared key.
     position = torch.empty_like(order).scatter_(1, label.gather(1, order), torch.arange(p, device=W.device).expand_as(order))
@@ -156,17 +157,12 @@ def _best_order_by_subsets(C: Tensor) -> Tensor:
     return order
 
 
-def _best_order_by_search(C: Tensor, size: Tensor) -> Tensor:
-    """Best of three local searches. Nodes from `size` on weigh nothing and stay where they are, at the end."""
+def _best_order_by_search(C: Tensor, size: Tensor, starts: int) -> Tensor:
+    """Best of up to three local searches. Nodes from `size` on weigh nothing and stay where they are, at the end."""
     n, p, _ = C.shape
-    starts = torch.cat(
-        [
-            torch.arange(p, device=C.device).repeat(n, 1),
-            _peel(C, size, by_net_flow=False),
-            _peel(C, size, by_net_flow=True),
-        ]
-    )
-    order = _best_insertion((C - C.mT).repeat(3, 1, 1), starts).view(3, n, p)
+    first = torch.arange(p, device=C.device).repeat(n, 1)
+    peeled = [_peel(C, size, by_net_flow) for by_net_flow in (False, True)[: starts - 1]]
+    order = _best_insertion((C - C.mT).repeat(starts, 1, 1), torch.cat([first, *peeled])).view(starts, n, p)
     rank = torch.empty_like(order).scatter_(2, order, torch.arange(p, device=C.device).expand_as(order))
     value = (C * (rank[:, :, :, None] < rank[:, :, None, :])).sum((2, 3))
     return order[value.argmax(0), torch.arange(n, device=C.device)]
