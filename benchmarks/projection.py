@@ -5,6 +5,7 @@ descent and our order projection. A second table compares the layer with the net
 """
 
 import argparse
+import ctypes
 import os
 import platform
 import re
@@ -84,8 +85,9 @@ def memory_mib(kind: str) -> float:
 def peak_mib(work: Callable[[], object]) -> float | None:
     """Memory that `work` needs at its peak beyond what was there before, where the system tells."""
     try:
+        ctypes.CDLL(None).malloc_trim(0)  # hands freed memory back, so that using it again is seen
         Path("/proc/self/clear_refs").write_text("5")  # resets the peak
-    except OSError:
+    except (AttributeError, OSError):
         return None
     before = memory_mib("VmRSS")
     work()
@@ -162,14 +164,14 @@ def milliseconds(value: float) -> str:
     return f"{value:,.1f}" if value >= 10 else f"{value:.2f}"
 
 
-def report(rows: list[Row], training: list[tuple[int, tuple[float, ...]]], n: int) -> str:
+def report(rows: list[Row], training: list[tuple[int, tuple[float, ...]]], n: int, load: float) -> str:
     baseline = {r.p: r.ms_per_1000 for r in rows if r.method.startswith("Algorithm 1")}
     lines = [
         "# The projections",
         "",
         f"{n} Gaussian matrices for each p, float32, {torch.get_num_threads()} threads, {processor()}, "
         f"torch {torch.__version__}, contextualdag {contextualdag.__version__}; load average at the start "
-        f"{os.getloadavg()[0]:.2f}. Made by `make bench`.",
+        f"{load:.2f}. Made by `make bench`.",
         "",
         "*kept*: mean share of the squared weight that the acyclic graph keeps; for Algorithm 1 after its authors' repair. "
         "*of optimum*: the same as a share of the exact optimum, known up to p = 12. *cyclic*: share of graphs with a "
@@ -203,6 +205,7 @@ def main() -> None:
     parser.add_argument("--n", type=int, default=1000, help="graphs for each p (default: %(default)s)")
     parser.add_argument("--out", type=Path, default=RESULTS / "projection.md", help="file to write (default: %(default)s)")
     arguments = parser.parse_args()
+    load = os.getloadavg()[0]
     rows: list[Row] = []
     training = []
     for p in arguments.p:
@@ -210,7 +213,7 @@ def main() -> None:
         rows += compare(p, arguments.n)
         if p <= 50:
             training.append((p, in_training(p, arguments.n)))
-    text = report(rows, training, arguments.n)
+    text = report(rows, training, arguments.n, load)
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     arguments.out.write_text(text)
     print(text)

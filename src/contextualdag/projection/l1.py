@@ -7,16 +7,19 @@ import torch
 from torch import Tensor
 
 from contextualdag.projection.kernels import dispatch
+from contextualdag.projection.kernels.parts import in_parts
 
 AllReduce = Callable[[Tensor], Tensor]
 SAMPLE_STRIDE = 61  # prime, so that the sample meets all places of the matrices
 SMALLEST_SAMPLE = 1000
 
 
-def soft_threshold(W: Tensor, kappa: Tensor | float) -> Tensor:
-    """sign(w) max(abs(w) - kappa, 0), entry by entry. An infinite `kappa` gives zeros."""
-    kappa = torch.as_tensor(kappa, dtype=W.dtype, device=W.device)
-    return W.clamp(-kappa, kappa).neg_().add_(W)
+def soft_threshold_(W: Tensor, kappa: Tensor) -> Tensor:
+    """Replace every entry by sign(w) max(abs(w) - kappa, 0), in place. An infinite `kappa` gives zeros."""
+    kappa = kappa.to(W.dtype)
+    for part in in_parts(W):
+        part.sub_(part.clamp(-kappa, kappa))
+    return W
 
 
 def l1_threshold(W: Tensor, l1_budget: float, all_reduce: AllReduce | None = None) -> Tensor:
@@ -103,4 +106,4 @@ def project_l1(W: Tensor, l1_budget: float, all_reduce: AllReduce | None = None)
              [0., 0.]]]), tensor(1., dtype=torch.float64))
     """
     kappa = l1_threshold(W, l1_budget, all_reduce)
-    return soft_threshold(W, kappa), kappa
+    return soft_threshold_(W.clone(), kappa), kappa

@@ -10,7 +10,8 @@ from torch.autograd.function import once_differentiable
 
 from contextualdag.errors import InvalidParameterError, NotFittedError
 from contextualdag.graphs import break_cycles
-from contextualdag.projection.l1 import AllReduce, project_l1, soft_threshold
+from contextualdag.projection.kernels.parts import in_parts
+from contextualdag.projection.l1 import AllReduce, l1_threshold, soft_threshold_
 from contextualdag.projection.logdet import LogDet
 from contextualdag.projection.ordering import Order
 from contextualdag.projection.validation import check_mask, check_number, check_weights
@@ -48,14 +49,18 @@ class _SparseDAG(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, g: Tensor) -> tuple[Tensor, None, None]:
         (W_star,) = ctx.saved_tensors
-        sign = W_star.sign()
-        signed = g * sign
-        if ctx.binds:
-            sums = torch.stack([part.sum((1, 2)).double().sum() for part in (signed, sign.abs())])
-            if ctx.all_reduce is not None:
-                sums = ctx.all_reduce(sums)
-            signed.sub_((sums[0] / sums[1].clamp_min(1)).to(g.dtype))
-        return signed.mul_(sign), None, None  # sign * sign is one on A and zero elsewhere
+        dW = torch.empty_like(W_star)
+        sums = torch.zeros(2, dtype=torch.float64, device=g.device)
+        for d, w, incoming in zip(in_parts(dW), in_parts(W_star), in_parts(g), strict=True):
+            sign = w.sign()
+            torch.mul(incoming, sign, out=d)
+            sums += torch.stack([part.sum((1, 2)).sum(dtype=torch.float64) for part in (d, sign.abs_())])
+        if ctx.binds and ctx.all_reduce is not None:
+            sums = ctx.all_reduce(sums)
+        mean = (sums[0] / sums[1].clamp_min(1)).to(g.dtype) if ctx.binds else 0.0
+        for d, w in zip(in_parts(dW), in_parts(W_star), strict=True):
+            d.sub_(mean).mul_(w.sign())  # the square of the sign is one on A and zero elsewhere
+        return dW, None, None
 
 
 class DAGProjection(nn.Module):
@@ -148,9 +153,8 @@ class DAGProjection(nn.Module):
         """The projected batch, and whether its threshold moves with the input."""
         W_hat = self.acyclicity(W)
         if self.training:
-            W_star, kappa = project_l1(W_hat, self.l1_budget, self.all_reduce)
-            self.threshold.copy_(kappa)
-            return W_star, bool(kappa > 0)
+            self.threshold.copy_(l1_threshold(W_hat, self.l1_budget, self.all_reduce))
+            return soft_threshold_(W_hat, self.threshold), bool(self.threshold > 0)
         if isinstance(self.acyclicity, LogDet) and not self.acyclicity.repair:
             W_hat = break_cycles(W_hat)
         if self.l1_budget == math.inf:
@@ -160,7 +164,7 @@ class DAGProjection(nn.Module):
                 "DAGProjection has no threshold yet for this l1_budget. Pass a batch in training mode first, or load a "
                 "state_dict of a trained layer."
             )
-        return soft_threshold(W_hat, self.threshold), False
+        return soft_threshold_(W_hat, self.threshold), False
 
     def extra_repr(self) -> str:
         """The settings, for `repr`."""

@@ -1,7 +1,7 @@
 """Which kernel runs: compiled loops where they exist, plain PyTorch everywhere else."""
 
 import functools
-import importlib.util
+import importlib
 import warnings
 from collections.abc import Callable
 
@@ -23,8 +23,8 @@ def choose(kernel: str, device: torch.device) -> str:
             raise InvalidParameterError(
                 f"kernel='numba' works on the CPU, and the input is on {device}. Use kernel='auto' or 'torch'."
             )
-        if not _has_numba():
-            raise InvalidParameterError("kernel='numba' needs numba, which is not installed. Available: 'torch'.")
+        if _without_numba() is not None:
+            raise InvalidParameterError(f"kernel='numba' cannot be used: {_without_numba()}. Available: 'torch'.")
     return kernel
 
 
@@ -55,18 +55,24 @@ def sum_and_count_above(device: torch.device) -> Callable[[Tensor, float], Tenso
     return l1_torch.sum_and_count_above
 
 
-def _has_numba() -> bool:
-    return importlib.util.find_spec("numba") is not None
+@functools.cache
+def _without_numba() -> str | None:
+    """Why numba cannot be used; None if it can."""
+    try:
+        importlib.import_module("numba")
+    except ImportError as error:
+        return str(error)
+    return None
 
 
 @functools.cache
 def _numba_or_warning() -> bool:
-    if _has_numba():
-        return True
-    warnings.warn(
-        "numba is not installed: projections on the CPU run in plain PyTorch, with the same result but ten to a hundred "
-        "times slower. Install numba to speed them up.",
-        RuntimeWarning,
-        stacklevel=2,
-    )
-    return False
+    why_not = _without_numba()
+    if why_not is not None:
+        warnings.warn(
+            f"numba cannot be imported ({why_not}): projections on the CPU run in plain PyTorch, with the same result but "
+            "many times slower. Install numba to speed them up.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    return why_not is None

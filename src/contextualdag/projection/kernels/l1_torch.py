@@ -3,16 +3,16 @@
 import torch
 from torch import Tensor
 
-PIECE = 1 << 18  # entries that are looked at together: two megabytes in float64
+from contextualdag.projection.kernels.parts import in_parts
 
 
 def sum_and_count_above(entries: Tensor, kappa: float) -> Tensor:
     """Sum of max(|w| - kappa, 0), and how many |w| are above kappa, as two float64 numbers on the device of `entries`.
 
-    Differences are taken in the dtype of the entries, sums in float64, a piece at a time to save memory.
+    Differences are taken in the dtype of the entries, sums in float64.
     """
     sums = torch.zeros(2, dtype=torch.float64, device=entries.device)
-    for piece in torch.split(entries, PIECE):
-        over = piece.abs().sub_(kappa).clamp_min_(0)
-        sums += torch.stack([over.double().sum(), over.sign_().sum().double()])  # ten times as fast as count_nonzero
+    for part in in_parts(entries):
+        over = part.abs().sub_(kappa).clamp_min_(0)
+        sums += torch.stack([over.double().sum(), over.sign_().sum(dtype=torch.float64)])  # count_nonzero is slow
     return sums

@@ -1,0 +1,52 @@
+"""The same graphs on the GPU as on the CPU."""
+
+import pytest
+import torch
+
+from contextualdag.graphs import acyclic_threshold, is_acyclic, topological_order
+from contextualdag.projection import DAGProjection, LogDet, Order
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
+]
+
+
+@pytest.mark.parametrize("p", [2, 8, 9, 20, 40])
+@pytest.mark.parametrize("ties", [False, True])
+def test_order(gaussian, p, ties):
+    W = gaussian(200, p, torch.float32)
+    W = W.round() if ties else W
+    for settings in (Order(), Order(cut=0.3, starts=1)):
+        assert torch.equal(settings(W.cuda()).cpu(), settings(W))
+
+
+@pytest.mark.parametrize("p", [2, 8, 20])
+def test_logdet(gaussian, p):
+    W = gaussian(100, p)
+    assert torch.equal(LogDet()(W.cuda()).cpu(), LogDet()(W))
+
+
+@pytest.mark.parametrize("acyclicity", ["order", "logdet"])
+@pytest.mark.parametrize("budget", [0.0, 2.0, float("inf")])
+def test_layer_and_gradient(gaussian, acyclicity, budget):
+    W, g = gaussian(100, 10), gaussian(100, 10, seed=1)
+    results = []
+    for device in ("cpu", "cuda"):
+        layer = DAGProjection(budget, acyclicity).to(device)
+        moving = W.to(device, copy=True).requires_grad_()
+        out = layer(moving, mask=torch.ones(10, 10, dtype=torch.bool, device=device).triu(-5))
+        out.backward(g.to(device))
+        in_eval = layer.eval()(moving)
+        assert out.device.type == layer.threshold.device.type == device
+        results.append([out.detach().cpu(), moving.grad.cpu(), in_eval.detach().cpu()])
+    for on_cpu, on_gpu in zip(*results, strict=True):
+        torch.testing.assert_close(on_gpu, on_cpu, rtol=0, atol=1e-12)
+
+
+def test_graphs(gaussian):
+    W = gaussian(100, 8, density=0.15)
+    assert torch.equal(is_acyclic(W.cuda()).cpu(), is_acyclic(W))
+    assert torch.equal(acyclic_threshold(W.cuda()).cpu(), acyclic_threshold(W))
+    W = W[is_acyclic(W)]
+    assert torch.equal(topological_order(W.cuda()).cpu(), topological_order(W))
