@@ -5,12 +5,19 @@ import pytest
 import torch
 
 from contextualdag.errors import ContextualDAGError, InvalidInputError, InvalidParameterError
-from contextualdag.projection import DAGProjection, LogDet, Order
+from contextualdag.projection import DAGProjection, LogDet, Order, project_l1
 
-PROJECTIONS = [Order(), LogDet(), DAGProjection(1.0), DAGProjection(math.inf, "logdet")]
+PROJECTIONS = {
+    "order": Order(),
+    "logdet": LogDet(),
+    "layer": DAGProjection(1.0),
+    "layer-logdet": DAGProjection(math.inf, "logdet"),
+    "l1": lambda W: project_l1(W, 1.0),
+}
+every_projection = pytest.mark.parametrize("project", PROJECTIONS.values(), ids=PROJECTIONS.keys())
 
 
-@pytest.mark.parametrize("project", PROJECTIONS, ids=["order", "logdet", "layer", "layer-logdet"])
+@every_projection
 @pytest.mark.parametrize(
     ("W", "message"),
     [
@@ -29,7 +36,7 @@ def test_shapes_and_types(project, W, message):
         project(W)
 
 
-@pytest.mark.parametrize("project", PROJECTIONS, ids=["order", "logdet", "layer", "layer-logdet"])
+@every_projection
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 def test_entries_that_are_not_finite(project, value):
     W = torch.ones(4, 3, 3)
@@ -43,6 +50,8 @@ def test_budgets(budget):
     message = re.escape(f"The 'l1_budget' parameter of DAGProjection must be a number in [0, inf]. Got {budget!r} instead.")
     with pytest.raises(InvalidParameterError, match=message):
         DAGProjection(budget)
+    with pytest.raises(InvalidParameterError, match="'l1_budget' parameter of project_l1"):
+        project_l1(torch.ones(1, 2, 2), budget)
     layer = DAGProjection(1.0)
     with pytest.raises(InvalidParameterError, match=message):
         layer.l1_budget = budget
@@ -57,6 +66,7 @@ def test_budgets(budget):
         (torch.ones(1, 3, 3), r"Got \(1, 3, 3\)"),
         (torch.full((3, 3), 0.5), "only zeros and ones"),
         (torch.full((3, 3), math.nan), "only zeros and ones"),
+        (torch.ones(3, 3, device="meta"), "mask is on meta and W on cpu"),
         ([[True]], "mask must be a torch.Tensor. Got list"),
     ],
 )

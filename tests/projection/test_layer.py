@@ -64,7 +64,10 @@ def test_eval_mode_before_training_says_what_to_do(gaussian):
     layer = DAGProjection(1.0).eval()
     with pytest.raises(NotFittedError, match="training mode first"):
         layer(gaussian(2, 3))
-    assert bool(is_acyclic(DAGProjection().eval()(gaussian(2, 3))).all())  # no budget, so no threshold to know
+    # Where the budget alone tells the threshold, there is nothing to wait for.
+    W = gaussian(2, 3)
+    assert torch.equal(DAGProjection(math.inf).eval()(W), Order()(W))
+    assert torch.equal(DAGProjection(0.0).eval()(W), torch.zeros_like(W))
 
 
 def test_a_new_budget_forgets_the_threshold(gaussian):

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from contextualdag.projection.kernels import dispatch
 from contextualdag.projection.kernels.parts import in_parts
+from contextualdag.projection.validation import check_number, check_weights
 
 AllReduce = Callable[[Tensor], Tensor]
 SAMPLE_STRIDE = 61  # prime, so that the sample meets all places of the matrices
@@ -23,23 +24,10 @@ def soft_threshold_(W: Tensor, kappa: Tensor) -> Tensor:
 
 
 def l1_threshold(W: Tensor, l1_budget: float, all_reduce: AllReduce | None = None) -> Tensor:
-    r"""Find the threshold of the projection onto the l1 ball.
+    r"""Find the threshold of `project_l1`, float64 and zero-dimensional, on the device of `W`.
 
-    Parameters
-    ----------
-    W : Tensor of shape (n, p, p)
-        This process's part of the batch.
-    l1_budget : float
-        Largest mean of :math:`\|W_i\|_1` over the samples, from 0 to infinity.
-    all_reduce : callable, optional
-        Adds a float64 tensor up over all processes and returns the sum; every process must call this function at the same
-        time. By default this process holds the whole batch.
-
-    Returns
-    -------
-    Tensor, float64, zero-dimensional
-        Zero if the batch lies in the ball, infinity if the budget is zero, else the root of
-        :math:`\sum \max(|w| - \kappa, 0) = n \lambda`, on the device of `W`.
+    Zero if the batch lies in the ball, infinity if the budget is zero, else the root of
+    :math:`\sum \max(|w| - \kappa, 0) = n \lambda`.
 
     Notes
     -----
@@ -88,7 +76,15 @@ def project_l1(W: Tensor, l1_budget: float, all_reduce: AllReduce | None = None)
     .. math:: W^\star = \arg\min_W \tfrac12 \sum_i \|\hat W_i - W_i\|_F^2
               \quad\text{s.t.}\quad \tfrac1n \sum_i \|W_i\|_1 \le \lambda
 
-    Parameters are those of `l1_threshold`.
+    Parameters
+    ----------
+    W : Tensor of shape (n, p, p), float32 or float64
+        The batch, or this process's part of it.
+    l1_budget : float
+        :math:`\lambda`, from 0 (all zeros) to infinity (nothing changes).
+    all_reduce : callable, optional
+        For batches spread over processes, which must all call this function at the same time: adds a float64 tensor up over
+        all of them and returns the sum.
 
     Returns
     -------
@@ -105,5 +101,7 @@ def project_l1(W: Tensor, l1_budget: float, all_reduce: AllReduce | None = None)
     (tensor([[[0., 2.],
              [0., 0.]]]), tensor(1., dtype=torch.float64))
     """
+    check_weights(W)
+    check_number(l1_budget, "l1_budget", "project_l1")
     kappa = l1_threshold(W, l1_budget, all_reduce)
     return soft_threshold_(W.clone(), kappa), kappa

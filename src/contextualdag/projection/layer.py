@@ -54,7 +54,8 @@ class _SparseDAG(torch.autograd.Function):
         for d, w, incoming in zip(in_parts(dW), in_parts(W_star), in_parts(g), strict=True):
             sign = w.sign()
             torch.mul(incoming, sign, out=d)
-            sums += torch.stack([part.sum((1, 2)).sum(dtype=torch.float64) for part in (d, sign.abs_())])
+            if ctx.binds:
+                sums += torch.stack([part.sum((1, 2)).sum(dtype=torch.float64) for part in (d, sign.abs_())])
         if ctx.binds and ctx.all_reduce is not None:
             sums = ctx.all_reduce(sums)
         mean = (sums[0] / sums[1].clamp_min(1)).to(g.dtype) if ctx.binds else 0.0
@@ -83,7 +84,8 @@ class DAGProjection(nn.Module):
     Attributes
     ----------
     threshold : Tensor, float64, zero-dimensional
-        :math:`\kappa` of the last batch in training mode; NaN before. It is a buffer, so it goes with `state_dict`.
+        :math:`\kappa` of the last batch in training mode; before, NaN unless the budget alone tells it (zero for an infinite
+        one, infinity for zero). It is a buffer, so it goes with `state_dict`.
 
     Examples
     --------
@@ -121,7 +123,7 @@ class DAGProjection(nn.Module):
     def l1_budget(self, value: float) -> None:
         check_number(value, "l1_budget", "DAGProjection")
         self._l1_budget = float(value)
-        self.threshold.fill_(math.nan)
+        self.threshold.fill_({0.0: math.inf, math.inf: 0.0}.get(self._l1_budget, math.nan))
 
     @torch.compiler.disable  # type: ignore[untyped-decorator]
     def forward(self, W: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -157,8 +159,6 @@ class DAGProjection(nn.Module):
             return soft_threshold_(W_hat, self.threshold), bool(self.threshold > 0)
         if isinstance(self.acyclicity, LogDet) and not self.acyclicity.repair:
             W_hat = break_cycles(W_hat)
-        if self.l1_budget == math.inf:
-            return W_hat, False
         if bool(self.threshold.isnan()):
             raise NotFittedError(
                 "DAGProjection has no threshold yet for this l1_budget. Pass a batch in training mode first, or load a "

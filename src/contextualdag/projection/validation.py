@@ -28,7 +28,7 @@ def check_weights(W: Tensor, name: str = "W") -> None:
 
 
 def check_mask(mask: Tensor, W: Tensor) -> None:
-    """Raise unless `mask` is boolean (or zeros and ones) of shape (p, p) or that of `W`."""
+    """Raise unless `mask` is boolean (or zeros and ones), of shape (p, p) or that of `W`, and on the same device."""
     if not isinstance(mask, Tensor):
         raise InvalidInputError(f"mask must be a torch.Tensor. Got {type(mask).__name__} instead.")
     if mask.shape not in (W.shape, W.shape[1:]):
@@ -36,6 +36,8 @@ def check_mask(mask: Tensor, W: Tensor) -> None:
             f"mask must have shape (p, p) = {tuple(W.shape[1:])} or (n, p, p) = {tuple(W.shape)}. "
             f"Got {tuple(mask.shape)} instead."
         )
+    if mask.device != W.device:
+        raise InvalidInputError(f"mask is on {mask.device} and W on {W.device}; they must be on the same device.")
     if mask.dtype != torch.bool and not bool(((mask == 0) | (mask == 1)).all()):
         raise InvalidInputError("mask must be boolean, or hold only zeros and ones (one: the edge is allowed).")
 

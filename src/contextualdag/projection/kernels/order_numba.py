@@ -41,12 +41,12 @@ def _run(W: Tensor, cut: float, starts: int, exact_up_to: int, kept: Tensor, ord
 def _project_samples(start, stop, W, cut, scale, starts, exact_up_to, kept, orders):
     """Write what is kept of every sample from start to stop, and its order."""
     p = W.shape[1]
-    m = max(p, 3)
+    m = max(p, 3)  # the dynamic programme wants three nodes
     C, D = np.empty((m, m), np.int64), np.empty((p, p), np.int64)
     core, order, best_order = np.empty(p, np.uintp), np.empty(p, np.uintp), np.empty(m, np.uintp)
     out, into = np.empty(p, np.int64), np.empty(p, np.int64)
     left = np.empty(p, np.bool_)
-    table = min(m, exact_up_to)
+    table = max(min(p, exact_up_to), 3)
     best_of, into_from = np.empty(1 << table, np.int64), np.empty((table, 1 << table), np.int64)
     for i in range(start, stop):
         w = kept[i]

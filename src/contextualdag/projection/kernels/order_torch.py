@@ -58,12 +58,13 @@ def linear_order(W: Tensor, starts: int = STARTS, exact_up_to: int = EXACT_UP_TO
 def _linear_order(W: Tensor, starts: int, exact_up_to: int) -> Tensor:
     p = W.shape[1]
     C = _fixed_point(W)
-    key = _strip(W != 0)  # a place for every node; the core shares one place
-    core = key == _core_key(p)
+    key = _strip(W != 0)
+    core = key == p
     size = core.sum(1)
 
     # The core comes first in the new labels, by falling net flow; the stripped nodes follow and weigh nothing.
-    net = _net_flow(C * (core[:, :, None] & core[:, None, :]))
+    within = C * (core[:, :, None] & core[:, None, :])
+    net = within.sum(2) - within.sum(1)
     label = torch.where(core, -net, torch.iinfo(torch.int64).max).argsort(dim=1, stable=True)
     C = C.gather(1, label[:, :, None].expand_as(C)).gather(2, label[:, None, :].expand_as(C))
     inside = torch.arange(p, device=W.device) < size[:, None]
@@ -78,7 +79,7 @@ def _linear_order(W: Tensor, starts: int, exact_up_to: int) -> Tensor:
     if bool(large.any()):
         order[large] = _best_order_by_search(C[large], size[large], starts)
 
-    # Position within the core breaks the core's shared key.
+    # The core's nodes share a key; their positions tell them apart.
     position = torch.empty_like(order).scatter_(1, label.gather(1, order), torch.arange(p, device=W.device).expand_as(order))
     return (key * p + torch.where(core, position, 0)).argsort(dim=1, stable=True)
 
@@ -91,18 +92,10 @@ def _fixed_point(W: Tensor) -> Tensor:
     return torch.where(W != 0, C.clamp_min(1), 0)
 
 
-def _net_flow(C: Tensor) -> Tensor:
-    return C.sum(2) - C.sum(1)
-
-
-def _core_key(p: int) -> int:
-    return p
-
-
 def _strip(edges: Tensor) -> Tensor:
-    """Key by which to sort the nodes: sources of round r get r, the core p, sinks of round r get 2 p - r."""
+    """Key by which to sort the nodes: sources of round r get r, the whole core p, sinks of round r get 2 p - r."""
     n, p, _ = edges.shape
-    key = torch.full((n, p), _core_key(p), dtype=torch.int64, device=edges.device)
+    key = torch.full((n, p), p, dtype=torch.int64, device=edges.device)
     left = torch.ones(n, p, dtype=torch.bool, device=edges.device)
     for r in range(p):
         sources = left & ~(edges & left[:, :, None]).any(1)
