@@ -102,8 +102,10 @@ def test_break_cycles_drops_no_more_than_needed(gaussian):
 def test_break_cycles_by_another_strength():
     W = torch.tensor([[[0.0, 3.0], [2.0, 0.0]]])
     assert torch.equal(break_cycles(W, strength=W.mT), torch.tensor([[[0.0, 0.0], [2.0, 0.0]]]))
-    with pytest.raises(InvalidInputError, match=r"strength must have the shape of W, \(1, 2, 2\)"):
+    with pytest.raises(InvalidInputError, match=r"strength must be a tensor with the shape of W, \(1, 2, 2\)"):
         break_cycles(W, strength=W[0])
+    with pytest.raises(InvalidInputError, match="Got list instead"):
+        break_cycles(W, strength=[1])
 
 
 @pytest.mark.parametrize("shape", [(0, 3, 3), (0, 1, 1), (2, 1, 1), (2, 0, 0)])
@@ -129,3 +131,30 @@ def test_inputs_stay_as_they_were(gaussian):
     for function in (is_acyclic, acyclic_threshold, break_cycles):
         function(W)
     assert torch.equal(W, before)
+
+
+def test_booleans_and_integers():
+    edges = torch.tensor([[[False, True], [True, False]], [[False, True], [False, False]]])
+    for W in (edges, edges.int()):
+        assert is_acyclic(W).tolist() == [False, True]
+        assert acyclic_threshold(W).tolist() == [1, 0]
+        assert break_cycles(W).sum((1, 2)).tolist() == [0, 1]
+
+
+def test_gradients_flow_through_what_is_kept():
+    W = torch.tensor([[[0.0, 3.0], [-2.0, 0.0]]], requires_grad=True)
+    assert not acyclic_threshold(W).requires_grad
+    break_cycles(W).sum().backward()
+    assert torch.equal(W.grad, torch.tensor([[[0.0, 1.0], [0.0, 0.0]]]))
+
+
+def test_mixed_precision_does_not_miscount():
+    W = torch.zeros(1, 302, 302)
+    W[0, :301, 301] = 1
+    with torch.autocast("cpu", torch.bfloat16):
+        assert is_acyclic(W).tolist() == [True]
+
+
+def test_sparse_tensors_are_named():
+    with pytest.raises(InvalidInputError, match="W must be a dense tensor"):
+        is_acyclic(torch.zeros(1, 2, 2).to_sparse())

@@ -15,6 +15,8 @@ def check_batch(W: Tensor, name: str = "W") -> None:
     """Raise `InvalidInputError` unless `W` is a tensor of square matrices, shape (n, p, p)."""
     if not isinstance(W, Tensor):
         raise InvalidInputError(f"{name} must be a torch.Tensor of shape (n, p, p). Got {type(W).__name__} instead.")
+    if W.layout != torch.strided:
+        raise InvalidInputError(f"{name} must be a dense tensor. Got layout {W.layout} instead; convert it with to_dense().")
     if W.ndim != 3 or W.shape[1] != W.shape[2]:
         raise InvalidInputError(
             f"{name} must hold one square matrix per sample, shape (n, p, p). Got shape {tuple(W.shape)} instead."
@@ -147,7 +149,7 @@ def acyclic_threshold(W: Tensor) -> Tensor:
     # over cycles, of the smallest |w| in it. Warshall's recursion over intermediate nodes finds the widest path between
     # every pair, and the diagonal holds the widest cycle through each node. Row and column v do not change in step v, so
     # the update may be done in place.
-    width = W.abs()
+    width = _magnitude(W)
     if width.shape[1] == 0:
         return width.new_zeros(len(W))
     for v in range(W.shape[1]):
@@ -182,16 +184,22 @@ def break_cycles(W: Tensor, strength: Tensor | None = None) -> Tensor:
     check_batch(W)
     if strength is None:
         strength = W
-    elif strength.shape != W.shape:
-        raise InvalidInputError(f"strength must have the shape of W, {tuple(W.shape)}. Got {tuple(strength.shape)} instead.")
-    strength = torch.where(W != 0, strength.abs(), 0)
+    elif not isinstance(strength, Tensor) or strength.shape != W.shape:
+        got = tuple(strength.shape) if isinstance(strength, Tensor) else type(strength).__name__
+        raise InvalidInputError(f"strength must be a tensor with the shape of W, {tuple(W.shape)}. Got {got} instead.")
+    strength = torch.where(W != 0, _magnitude(strength), 0)
     return torch.where(strength > acyclic_threshold(strength)[:, None, None], W, 0)
+
+
+def _magnitude(W: Tensor) -> Tensor:
+    """Absolute values, without gradient; booleans count as zero and one."""
+    return W.long() if W.dtype == torch.bool else W.detach().abs()
 
 
 def _depth(W: Tensor) -> Tensor:
     """Length of the longest path that ends in each node; -1 for nodes on a cycle or behind one."""
     n, p, _ = W.shape
-    edges = (W != 0).to(torch.float32)  # counts up to p are exact in float32, and only floats have a batched product
+    edges = W != 0
     n_parents = edges.sum(1)
     depth = torch.full((n, p), -1, dtype=torch.int64, device=W.device)
     for level in range(p):
@@ -199,5 +207,5 @@ def _depth(W: Tensor) -> Tensor:
         if not bool(sources.any()):
             break
         depth[sources] = level
-        n_parents = n_parents - torch.bmm(sources[:, None, :].to(torch.float32), edges)[:, 0]
+        n_parents = n_parents - (edges & sources[:, :, None]).sum(1)
     return depth

@@ -1,6 +1,7 @@
 import math
 import re
 
+import numpy as np
 import pytest
 import torch
 
@@ -45,7 +46,7 @@ def test_entries_that_are_not_finite(project, value):
         project(W)
 
 
-@pytest.mark.parametrize("budget", [-1, -1e-300, math.nan, -math.inf, "1", None, True])
+@pytest.mark.parametrize("budget", [-1, -1e-300, math.nan, -math.inf, "1", None, True, 10**400])
 def test_budgets(budget):
     message = re.escape(f"The 'l1_budget' parameter of DAGProjection must be a number in [0, inf]. Got {budget!r} instead.")
     with pytest.raises(InvalidParameterError, match=message):
@@ -67,6 +68,7 @@ def test_budgets(budget):
         (torch.full((3, 3), 0.5), "only zeros and ones"),
         (torch.full((3, 3), math.nan), "only zeros and ones"),
         (torch.ones(3, 3, device="meta"), "mask is on meta and W on cpu"),
+        (torch.ones(3, 3).to_sparse(), "mask must be a dense tensor"),
         ([[True]], "mask must be a torch.Tensor. Got list"),
     ],
 )
@@ -115,6 +117,22 @@ def test_nothing_to_do_has_the_obvious_answer(shape, training):
     assert torch.equal(out, torch.zeros(shape))
     out.sum().backward()
     assert torch.equal(W.grad, torch.zeros(shape))
+
+
+def test_numbers_of_numpy_are_numbers():
+    assert DAGProjection(np.float32(1)).l1_budget == 1.0
+    assert Order(starts=np.int64(2)).starts == 2
+
+
+def test_options_that_would_be_ignored():
+    with pytest.raises(InvalidParameterError, match="repair=False needs paper_exact=True"):
+        LogDet(repair=False)
+    with pytest.raises(InvalidParameterError, match="always runs in PyTorch"):
+        LogDet(paper_exact=True, kernel="torch")
+    with pytest.raises(InvalidParameterError, match=r"'paper_exact' parameter of LogDet must be True or False. Got 'no'"):
+        LogDet(paper_exact="no")
+    with pytest.raises(InvalidParameterError, match="'all_reduce' parameter of DAGProjection must be callable"):
+        DAGProjection(1.0, all_reduce=3)
 
 
 def test_every_error_is_ours():

@@ -26,9 +26,10 @@ def test_a_sample_does_not_depend_on_its_batch(acyclicity, gaussian, p, dtype):
 
 
 @every_acyclicity
-@pytest.mark.parametrize("p", [4, 8, 12, 20])
-def test_permuting_nodes_permutes_the_answer(acyclicity, gaussian, p):
-    W = gaussian(40, p)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("p", [4, 8, 12, 20, 50])
+def test_permuting_nodes_permutes_the_answer(acyclicity, gaussian, p, dtype):
+    W = gaussian(40, p, dtype)
     shuffle = torch.randperm(p)
     assert torch.equal(acyclicity(W[:, shuffle][:, :, shuffle]), acyclicity(W)[:, shuffle][:, :, shuffle])
 

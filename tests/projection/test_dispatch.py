@@ -53,3 +53,18 @@ def test_importing_the_package_is_light():
     program = f"import sys, contextualdag.projection; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)  # noqa: S603
     assert done.stdout.strip() == "[]"
+
+
+UNWRITABLE = """
+import numba.core.caching as caching
+caching.CacheImpl._locator_classes = []  # what numba finds where no folder can be written
+caching.CompileResultCacheImpl._locator_classes = []
+import torch
+from contextualdag.projection import Order
+print(Order()(torch.tensor([[[0.0, 3.0], [2.0, 0.0]]])).tolist())
+"""
+
+
+def test_without_a_place_for_the_cache():
+    done = subprocess.run([sys.executable, "-c", UNWRITABLE], capture_output=True, text=True, check=True)  # noqa: S603
+    assert done.stdout.strip() == "[[[0.0, 3.0], [0.0, 0.0]]]"

@@ -21,9 +21,10 @@ def test_order(gaussian, p, ties):
         assert torch.equal(settings(W.cuda()).cpu(), settings(W))
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("p", [2, 8, 20])
-def test_logdet(gaussian, p):
-    W = gaussian(100, p)
+def test_logdet(gaussian, p, dtype):
+    W = gaussian(100, p, dtype)
     assert torch.equal(LogDet()(W.cuda()).cpu(), LogDet()(W))
 
 

@@ -108,6 +108,16 @@ def test_float32_agrees_with_float64(gaussian):
     torch.testing.assert_close(grads[0], grads[1], rtol=0, atol=1e-5)
 
 
+@pytest.mark.parametrize("budget", [1.0, math.inf])
+def test_nan_off_the_support_stays_there(gaussian, budget):
+    # The derivative of the square root is infinite at zero, where most of W* is.
+    W = gaussian(5, 6).requires_grad_()
+    W_star = DAGProjection(budget)(W)
+    W_star.abs().sqrt().sum().backward()
+    assert bool(torch.isfinite(W.grad).all())
+    assert torch.equal(W.grad != 0, W_star != 0)
+
+
 def test_only_once_differentiable(gaussian):
     W = gaussian(2, 3).requires_grad_()
     (first,) = torch.autograd.grad((DAGProjection(1.0)(W) ** 2).sum(), W, create_graph=True)

@@ -8,6 +8,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from contextualdag.errors import InvalidInputError, InvalidParameterError
+from contextualdag.projection.kernels import l1_numba, l1_torch
 from contextualdag.projection.kernels.parts import ENTRIES_AT_ONCE
 from contextualdag.projection.l1 import SAMPLE_STRIDE, SMALLEST_SAMPLE, l1_threshold, project_l1
 from tests.lockstep import run_in_lockstep
@@ -69,6 +71,32 @@ def test_a_misleading_sample_does_no_harm(gaussian, factor):
         budget = share * float(W.abs().sum()) / 100
         expected = threshold_by_sorting(W, budget)
         assert float(l1_threshold(W, budget)) == pytest.approx(expected, abs=1e-12 * float(W.abs().max()))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_kernel_agrees_with_twin(gaussian, dtype):
+    entries = gaussian(3000, 20, dtype).flatten()
+    for kappa in (0.0, 0.5, 3.0, 100.0):
+        fast, plain = (module.sum_and_count_above(entries, kappa) for module in (l1_numba, l1_torch))
+        assert fast[1] == plain[1]
+        assert float(fast[0]) == pytest.approx(float(plain[0]), rel=1e-12)
+
+
+def test_entries_too_large_to_add_up():
+    huge = torch.full((2, 2, 2), 1e308, dtype=torch.float64)
+    for W, budget in ((huge[:1], 1e307), (huge, 1.7e308)):
+        with pytest.raises(InvalidInputError, match="add up to more than float64 holds"):
+            project_l1(W, budget)
+
+
+def test_no_gradient_is_recorded(gaussian):
+    W = gaussian(3, 4).requires_grad_()
+    assert not project_l1(W, 0.5)[0].requires_grad
+
+
+def test_an_all_reduce_that_returns_nothing(gaussian):
+    with pytest.raises(InvalidParameterError, match=r"all_reduce must return the sum .* Got NoneType instead"):
+        project_l1(gaussian(3, 4), 0.5, all_reduce=lambda x: None)
 
 
 def test_float32_sums_in_float64(gaussian):

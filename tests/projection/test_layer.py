@@ -93,12 +93,35 @@ def test_threshold_travels(gaussian):
 
 
 def test_casting_the_module_keeps_the_threshold(gaussian):
-    # module.float() and module.double() cast buffers; the layer must work after either.
-    for cast in (nn.Module.float, nn.Module.double):
-        layer = cast(DAGProjection(1.0))
-        W = gaussian(20, 5)
+    W = gaussian(20, 5)
+    for cast in (nn.Module.half, nn.Module.bfloat16, nn.Module.float, nn.Module.double):
+        layer = DAGProjection(1.3)
         in_training = layer(W)
-        torch.testing.assert_close(layer.eval()(W), in_training, atol=1e-6, rtol=0)
+        layer = cast(layer)
+        assert layer.threshold.dtype == torch.float64
+        assert torch.equal(layer.eval()(W), in_training)
+        assert torch.equal(layer.train()(W), in_training)
+
+
+def test_threshold_of_another_budget_is_not_used(gaussian):
+    W = gaussian(20, 5)
+    trained = DAGProjection(1.0)
+    trained(W)
+    other = DAGProjection(100.0)
+    other.load_state_dict(trained.state_dict())
+    with pytest.raises(NotFittedError, match="trained with the same budget"):
+        other.eval()(W)
+    unbounded = DAGProjection()
+    unbounded.load_state_dict(DAGProjection(1.0).state_dict())
+    assert torch.equal(unbounded.eval()(W), Order()(W))
+
+
+def test_an_empty_batch_keeps_the_threshold(gaussian):
+    layer = DAGProjection(1.0)
+    layer(gaussian(20, 5))
+    before = float(layer.threshold)
+    layer(torch.zeros(0, 5, 5))
+    assert float(layer.threshold) == before > 0
 
 
 def test_mask_for_all_or_for_each(gaussian):

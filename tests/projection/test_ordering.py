@@ -83,6 +83,21 @@ def test_kernel_equals_twin_with_ties(seed, p, density):
     assert torch.equal(order.sort(1).values, torch.arange(p).expand(40, p))
 
 
+@pytest.mark.parametrize("p", [5, 12])
+def test_kernel_equals_twin_on_weights_of_all_sizes(p):
+    generator = torch.Generator().manual_seed(p)
+    W = 10 ** (torch.rand(200, p, p, dtype=torch.float64, generator=generator) * 70 - 35)
+    W = W * (torch.rand(200, p, p, generator=generator) < 0.5)
+    W.diagonal(dim1=1, dim2=2).zero_()
+    assert torch.equal(order_numba.linear_order(W), order_torch.linear_order(W))
+
+
+def test_a_large_edge_outside_the_core_hides_nothing():
+    W = torch.zeros(1, 3, 3, dtype=torch.float64)
+    W[0, 0, 1], W[0, 1, 2], W[0, 2, 1] = 1.0, 1e-10, 1e-9
+    assert Order()(W)[0].nonzero().tolist() == [[0, 1], [2, 1]]
+
+
 def test_twin_in_several_parts(gaussian, monkeypatch):
     W = gaussian(50, 12)
     whole = order_torch.linear_order(W)

@@ -1,3 +1,6 @@
+import os
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -61,3 +64,25 @@ def test_several_callers_at_once(gaussian, acyclicity):
     expected = acyclicity(W)
     with ThreadPoolExecutor(4) as pool:
         assert all(torch.equal(answer, expected) for answer in pool.map(acyclicity, [W] * 12))
+
+
+# PyTorch's own parallel operations hang in such a child; ours must not.
+FORKED = """
+import os, signal, torch
+from contextualdag.projection.kernels.threads import over_samples
+torch.set_num_threads(2)
+torch.randn(2000, 200).exp().sum()  # starts the threads of PyTorch, which the child will not have
+child = os.fork()
+if child == 0:
+    signal.alarm(20)
+    done = []
+    over_samples(lambda start, stop: done.append(stop - start), 100, 10)
+    os._exit(0 if sum(done) == 100 else 1)
+print(os.waitpid(child, 0)[1])
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_does_not_hang():
+    done = subprocess.run([sys.executable, "-c", FORKED], capture_output=True, text=True, check=True)  # noqa: S603
+    assert done.stdout.strip() == "0"

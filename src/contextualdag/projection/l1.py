@@ -6,6 +6,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from contextualdag.errors import InvalidInputError, InvalidParameterError
 from contextualdag.projection.kernels import dispatch
 from contextualdag.projection.kernels.parts import in_parts
 from contextualdag.projection.validation import check_number, check_weights
@@ -36,8 +37,23 @@ def l1_threshold(W: Tensor, l1_budget: float, all_reduce: AllReduce | None = Non
     above. No sort is needed, and one sum over processes for each step. A large batch starts from the root of a sample of
     its entries, which leaves two or three steps to do on all of them.
     """
-    kappa = _l1_threshold(W.detach().reshape(-1), len(W), l1_budget, all_reduce or (lambda x: x))
+    kappa = _l1_threshold(W.detach().reshape(-1), len(W), l1_budget, _checked(all_reduce))
     return torch.tensor(kappa, dtype=torch.float64, device=W.device)
+
+
+def _checked(all_reduce: AllReduce | None) -> AllReduce:
+    """The sum over processes, which must come back as a value; the identity for one process."""
+
+    def add_up(x: Tensor) -> Tensor:
+        total = x if all_reduce is None else all_reduce(x)
+        if not isinstance(total, Tensor) or total.shape != x.shape:
+            raise InvalidParameterError(
+                f"all_reduce must return the sum over processes as a tensor of shape {tuple(x.shape)}. Got "
+                f"{type(total).__name__} instead; torch.distributed.all_reduce works in place, so return its argument."
+            )
+        return total
+
+    return add_up
 
 
 def _l1_threshold(entries: Tensor, n_samples: int, l1_budget: float, add_up: AllReduce) -> float:
@@ -62,6 +78,8 @@ def _root(entries: Tensor, target: float, kappa: float, add_up: AllReduce) -> fl
     while True:
         kappa = torch.tensor(kappa, dtype=entries.dtype).item()  # the threshold that the entries will see
         over, count = add_up(sum_and_count_above(entries, kappa)).tolist()
+        if not math.isfinite(over + target):
+            raise InvalidInputError("The absolute entries of W add up to more than float64 holds. Divide W by a constant.")
         excess = over - target
         left_of_root = n_above is not None or kappa == 0
         if count == n_above or (left_of_root and excess <= 0):
@@ -89,7 +107,7 @@ def project_l1(W: Tensor, l1_budget: float, all_reduce: AllReduce | None = None)
     Returns
     -------
     W_star : Tensor of shape (n, p, p)
-        A new tensor.
+        A new tensor, without gradient; `DAGProjection` has one.
     kappa : Tensor, float64, zero-dimensional
         The threshold, to be reused on other samples.
 
@@ -104,4 +122,4 @@ def project_l1(W: Tensor, l1_budget: float, all_reduce: AllReduce | None = None)
     check_weights(W)
     check_number(l1_budget, "l1_budget", "project_l1")
     kappa = l1_threshold(W, l1_budget, all_reduce)
-    return soft_threshold_(W.clone(), kappa), kappa
+    return soft_threshold_(W.detach().clone(), kappa), kappa

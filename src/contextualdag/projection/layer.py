@@ -54,14 +54,17 @@ class _SparseDAG(torch.autograd.Function):
         for d, w, incoming in zip(in_parts(dW), in_parts(W_star), in_parts(g), strict=True):
             sign = w.sign()
             torch.mul(incoming, sign, out=d)
-            if ctx.binds:
-                sums += torch.stack([part.sum((1, 2)).sum(dtype=torch.float64) for part in (d, sign.abs_())])
+            sums += torch.stack([part.sum((1, 2)).sum(dtype=torch.float64) for part in (d, sign.abs_())])
+        finite = bool(sums[0].isfinite())
+        if not finite:  # off A the gradient is zero, even where NaN comes in
+            dW = torch.where(W_star != 0, g * W_star.sign(), 0)
+            sums[0] = dW.sum(dtype=torch.float64)
         if ctx.binds and ctx.all_reduce is not None:
             sums = ctx.all_reduce(sums)
         mean = (sums[0] / sums[1].clamp_min(1)).to(g.dtype) if ctx.binds else 0.0
         for d, w in zip(in_parts(dW), in_parts(W_star), strict=True):
             d.sub_(mean).mul_(w.sign())  # the square of the sign is one on A and zero elsewhere
-        return dW, None, None
+        return dW if finite else torch.where(W_star != 0, dW, 0), None, None
 
 
 class DAGProjection(nn.Module):
@@ -86,6 +89,8 @@ class DAGProjection(nn.Module):
     threshold : Tensor, float64, zero-dimensional
         :math:`\kappa` of the last batch in training mode; before, NaN unless the budget alone tells it (zero for an infinite
         one, infinity for zero). It is a buffer, so it goes with `state_dict`.
+    threshold_budget : Tensor, float64, zero-dimensional
+        The budget that the threshold belongs to. Loaded into a layer with another budget, the threshold is not used.
 
     Examples
     --------
@@ -101,6 +106,7 @@ class DAGProjection(nn.Module):
     """
 
     threshold: Tensor
+    threshold_budget: Tensor
 
     def __init__(
         self,
@@ -109,7 +115,12 @@ class DAGProjection(nn.Module):
         all_reduce: AllReduce | None = None,
     ) -> None:
         super().__init__()
+        if all_reduce is not None and not callable(all_reduce):
+            raise InvalidParameterError(
+                f"The 'all_reduce' parameter of DAGProjection must be callable or None. Got {all_reduce!r} instead."
+            )
         self.register_buffer("threshold", torch.tensor(math.nan, dtype=torch.float64))
+        self.register_buffer("threshold_budget", torch.tensor(math.nan, dtype=torch.float64))
         self.l1_budget = l1_budget
         self.acyclicity = _acyclicity(acyclicity)
         self.all_reduce = all_reduce
@@ -123,7 +134,20 @@ class DAGProjection(nn.Module):
     def l1_budget(self, value: float) -> None:
         check_number(value, "l1_budget", "DAGProjection")
         self._l1_budget = float(value)
-        self.threshold.fill_({0.0: math.inf, math.inf: 0.0}.get(self._l1_budget, math.nan))
+        self.keep_threshold({0.0: math.inf, math.inf: 0.0}.get(self._l1_budget, math.nan))
+
+    def keep_threshold(self, kappa: float | Tensor) -> None:
+        """Use `kappa` in eval mode, as if it had been found in training with the current budget."""
+        self.threshold.copy_(torch.as_tensor(kappa))
+        self.threshold_budget.fill_(self.l1_budget)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "DAGProjection":
+        # Moving the module moves the buffers; casting it must not round them.
+        exact = {"threshold": self.threshold, "threshold_budget": self.threshold_budget}
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        for name, value in exact.items():
+            self._buffers[name] = value.to(getattr(self, name).device)
+        return self
 
     @torch.compiler.disable  # type: ignore[untyped-decorator]
     def forward(self, W: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -155,16 +179,23 @@ class DAGProjection(nn.Module):
         """The projected batch, and whether its threshold moves with the input."""
         W_hat = self.acyclicity(W)
         if self.training:
-            self.threshold.copy_(l1_threshold(W_hat, self.l1_budget, self.all_reduce))
-            return soft_threshold_(W_hat, self.threshold), bool(self.threshold > 0)
+            kappa = l1_threshold(W_hat, self.l1_budget, self.all_reduce)
+            if len(W) > 0 or self.all_reduce is not None:
+                self.keep_threshold(kappa)
+            return soft_threshold_(W_hat, kappa), bool(kappa > 0)
         if isinstance(self.acyclicity, LogDet) and not self.acyclicity.repair:
             W_hat = break_cycles(W_hat)
-        if bool(self.threshold.isnan()):
+        return soft_threshold_(W_hat, self._kept_threshold()), False
+
+    def _kept_threshold(self) -> Tensor:
+        if self.l1_budget in (0.0, math.inf):
+            return torch.full_like(self.threshold, math.inf if self.l1_budget == 0 else 0.0)
+        if bool(self.threshold.isnan()) or float(self.threshold_budget) != self.l1_budget:
             raise NotFittedError(
                 "DAGProjection has no threshold yet for this l1_budget. Pass a batch in training mode first, or load a "
-                "state_dict of a trained layer."
+                "state_dict of a layer that was trained with the same budget."
             )
-        return soft_threshold_(W_hat, self.threshold), False
+        return self.threshold
 
     def extra_repr(self) -> str:
         """The settings, for `repr`."""

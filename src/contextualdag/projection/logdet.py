@@ -5,10 +5,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from contextualdag.errors import InvalidParameterError
 from contextualdag.graphs import break_cycles
 from contextualdag.projection.kernels import dispatch
 from contextualdag.projection.kernels.logdet_torch import descend_as_published, path_of_mu
-from contextualdag.projection.validation import check_count, check_kernel, check_number, check_weights
+from contextualdag.projection.kernels.order_torch import fixed_point, net_flow
+from contextualdag.projection.kernels.parts import in_parts
+from contextualdag.projection.validation import check_count, check_flag, check_kernel, check_number, check_weights
 
 DESCENT_STEPS = 4  # of the default mode, for each mu; more keep more weight and cost in proportion
 DESCENT_STEP_SIZE = 0.5
@@ -89,7 +92,13 @@ class LogDet:
         check_count(self.steps, "steps", "LogDet")
         if self.max_iterations is not None:
             check_count(self.max_iterations, "max_iterations", "LogDet")
+        check_flag(self.paper_exact, "paper_exact", "LogDet")
+        check_flag(self.repair, "repair", "LogDet")
         check_kernel(self.kernel, "LogDet")
+        if not self.repair and not self.paper_exact:
+            raise InvalidParameterError("repair=False needs paper_exact=True: the default mode is always acyclic.")
+        if self.kernel != "auto" and self.paper_exact:
+            raise InvalidParameterError("paper_exact=True always runs in PyTorch. Leave 'kernel' at 'auto'.")
 
     @torch.no_grad()
     def __call__(self, W: Tensor) -> Tensor:
@@ -101,22 +110,36 @@ class LogDet:
             return W
         if self.paper_exact:
             return self._as_published(W)
+        largest = torch.finfo(W.dtype).max
+        label = _canonical_labels(W)
         iterate = dispatch.logdet_descent(self.kernel, W.device)(
-            W,
+            _permute(W, label),
             s=self.s,
-            mu_path=path_of_mu(self.mu, self.decay, self.steps),
-            tolerance=self.tolerance,
+            mu_path=self._mu_path(W.dtype),
+            tolerance=min(self.tolerance, largest),
             max_iterations=self.max_iterations or DESCENT_STEPS,
             step_size=self.step_size or DESCENT_STEP_SIZE,
-            cut=self.cut,
+            cut=min(self.cut, largest),
         )
-        return W.masked_fill_(iterate == 0, 0)
+        return W.masked_fill_(_permute(iterate, label.argsort(1)) == 0, 0)
+
+    def _mu_path(self, dtype: torch.dtype) -> list[float]:
+        """The values of mu, after a look whether the settings can be told from zero and infinity in this dtype."""
+        mu_path = path_of_mu(self.mu, self.decay, self.steps)
+        numbers = {"s": self.s, "mu": self.mu, "steps": mu_path[-1], "step_size": self.step_size or 1.0}
+        for name, value in numbers.items():
+            if not torch.finfo(dtype).tiny <= value <= torch.finfo(dtype).max:
+                raise InvalidParameterError(
+                    f"The '{name}' parameter of LogDet leads to {value:g}, which {dtype} cannot hold. Use float64 or "
+                    "another value."
+                )
+        return mu_path
 
     def _as_published(self, W: Tensor) -> Tensor:
         iterate, _ = descend_as_published(
             W,
             s=self.s,
-            mu_path=path_of_mu(self.mu, self.decay, self.steps),
+            mu_path=self._mu_path(W.dtype),
             tolerance=self.tolerance,
             max_iterations=self.max_iterations or PUBLISHED_STEPS,
             step_size=self.step_size or 1 / W.shape[1],
@@ -124,3 +147,16 @@ class LogDet:
         # A NaN is not <= cut: as in the authors' program, a sample that left the domain gets all its entries back.
         kept = W.masked_fill_(iterate.abs() <= self.cut, 0)
         return break_cycles(kept) if self.repair else kept
+
+
+def _canonical_labels(W: Tensor) -> Tensor:
+    """Nodes of every graph by falling net flow, ties by index.
+
+    Elimination rounds differently for another order of the nodes. Descending on nodes in this order makes the answer
+    permute with the nodes to the last bit; the flows are sums of integers, which do not round.
+    """
+    return torch.cat([net_flow(fixed_point(part)).argsort(dim=1, descending=True, stable=True) for part in in_parts(W)])
+
+
+def _permute(W: Tensor, label: Tensor) -> Tensor:
+    return W.gather(1, label[:, :, None].expand_as(W)).gather(2, label[:, None, :].expand_as(W))

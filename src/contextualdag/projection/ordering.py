@@ -23,7 +23,7 @@ class Order:
     otherwise. The answer does not depend on the rest of the batch, on the kernel or on the device, and permuting the nodes
     permutes it. Where several sets of edges are equally heavy, the choice is fixed by the rules in
     ``projection/kernels/order_torch.py``. Weights are compared after squaring and rounding to about 14 digits of the
-    largest.
+    largest in a cycle.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class Order:
         From how many constructive orders the local search starts, 1 to 3. Fewer are faster and keep a little less weight.
         Without effect where the answer is exact.
     kernel : {"auto", "numba", "torch"}, default="auto"
-        "numba" needs the CPU; "torch" works on any device; "auto" takes the fastest there is.
+        "numba" needs the CPU; "torch" works on any device with float64; "auto" takes the fastest there is.
 
     Examples
     --------

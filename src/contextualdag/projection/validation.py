@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -36,6 +37,8 @@ def check_mask(mask: Tensor, W: Tensor) -> None:
             f"mask must have shape (p, p) = {tuple(W.shape[1:])} or (n, p, p) = {tuple(W.shape)}. "
             f"Got {tuple(mask.shape)} instead."
         )
+    if mask.layout != torch.strided:
+        raise InvalidInputError(f"mask must be a dense tensor. Got layout {mask.layout} instead.")
     if mask.device != W.device:
         raise InvalidInputError(f"mask is on {mask.device} and W on {W.device}; they must be on the same device.")
     if mask.dtype != torch.bool and not bool(((mask == 0) | (mask == 1)).all()):
@@ -53,9 +56,13 @@ def check_number(
     high_open: bool = False,
 ) -> None:
     """Raise unless the parameter `name` of `owner` is a number in the interval from `low` to `high`."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        above = low < value if low_open else low <= value
-        below = value < high if high_open else value <= high
+    if isinstance(value, int | float | np.number) and not isinstance(value, bool):
+        try:
+            number = float(value)
+        except OverflowError:  # an integer of more than 308 digits
+            number = math.nan
+        above = low < number if low_open else low <= number
+        below = number < high if high_open else number <= high
         if above and below:
             return
     interval = f"{'(' if low_open else '['}{low:g}, {high:g}{')' if high_open else ']'}"
@@ -64,10 +71,21 @@ def check_number(
 
 def check_count(value: object, name: str, owner: str, *, high: int | None = None) -> None:
     """Raise unless the parameter `name` of `owner` is an integer from 1 to `high`."""
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 1 and (high is None or value <= high):
+    if (
+        isinstance(value, int | np.integer)
+        and not isinstance(value, bool)
+        and value >= 1
+        and (high is None or value <= high)
+    ):
         return
     allowed = "of at least 1" if high is None else f"from 1 to {high}"
     raise InvalidParameterError(f"The '{name}' parameter of {owner} must be an integer {allowed}. Got {value!r} instead.")
+
+
+def check_flag(value: object, name: str, owner: str) -> None:
+    """Raise unless the parameter `name` of `owner` is True or False."""
+    if not isinstance(value, bool):
+        raise InvalidParameterError(f"The '{name}' parameter of {owner} must be True or False. Got {value!r} instead.")
 
 
 def check_kernel(value: object, owner: str) -> None:

@@ -2,8 +2,9 @@
 
 import numpy as np
 import torch
-from numba import njit
 from torch import Tensor
+
+from contextualdag.projection.kernels.compiled import compiled_sum
 
 
 def sum_and_count_above(entries: Tensor, kappa: float) -> Tensor:
@@ -12,7 +13,7 @@ def sum_and_count_above(entries: Tensor, kappa: float) -> Tensor:
     return torch.tensor(_sum_and_count(numbers, numbers.dtype.type(kappa)), dtype=torch.float64)
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "nsz"})
+@compiled_sum
 def _sum_and_count(entries, kappa):
     """Sum and count in one pass; sums may be reordered, so that the loop runs on vectors."""
     total, count = 0.0, 0

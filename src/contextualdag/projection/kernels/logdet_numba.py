@@ -6,9 +6,9 @@ the dtype of the matrices, since numba would otherwise compute in float64.
 
 import numpy as np
 import torch
-from numba import njit
 from torch import Tensor
 
+from contextualdag.projection.kernels.compiled import compiled
 from contextualdag.projection.kernels.logdet_torch import MAX_HALVINGS
 from contextualdag.projection.kernels.threads import over_samples
 
@@ -27,7 +27,7 @@ def descend(
     return W
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _descend_samples(start, stop, W_tilde, s, mus, tolerance, max_iterations, step_size, half, max_halvings, cut, result):
     """Write the final iterate of every sample from start to stop into `result`, dropped edges at zero."""
     p = W_tilde.shape[1]
@@ -58,7 +58,7 @@ def _descend_samples(start, stop, W_tilde, s, mus, tolerance, max_iterations, st
         _break_cycles(W, trial)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _scale(W_tilde, target):
     """Divide by the largest absolute entry, and return it."""
     p = W_tilde.shape[0]
@@ -74,7 +74,7 @@ def _scale(W_tilde, target):
     return largest
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _direction(W, target, inverse, mu):
     """Overwrite the inverse by the preconditioned gradient. Return the largest entry of the gradient itself."""
     p = W.shape[0]
@@ -88,14 +88,14 @@ def _direction(W, target, inverse, mu):
     return steepest
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _subtract(W, step, direction, trial):
     for j in range(W.shape[0]):
         for k in range(W.shape[0]):
             trial[j, k] = W[j, k] - step * direction[j, k]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _inverse_transposed(W, s, A, row):
     """Write (s I - W o W)^-T into A, by elimination without pivoting. False as soon as a pivot is not positive."""
     p = W.shape[0]
@@ -120,7 +120,7 @@ def _inverse_transposed(W, s, A, row):
     return True
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _drop_weak(W, W_tilde, inverse, scale, cut):
     """Back to the original scale, edges on no cycle to their original value, and entries of at most `cut` to zero."""
     for j in range(W.shape[0]):
@@ -129,7 +129,7 @@ def _drop_weak(W, W_tilde, inverse, scale, cut):
             W[j, k] = w if abs(w) > cut else 0
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _break_cycles(W, width):
     """Drop the smallest entries until no cycle is left: see `graphs.acyclic_threshold` for the widest cycle."""
     p = W.shape[0]

@@ -48,7 +48,7 @@ def descend_as_published(
     for mu in mu_path:
         iterations.append(0)
         for _ in range(max_iterations):
-            inverse = torch.linalg.inv_ex(sI - (W * W).mT).inverse  # inv_ex: a singular matrix gives inf, not an error
+            inverse = torch.linalg.inv_ex(sI - (W * W).mT).inverse  # inv_ex: a singular matrix is no error
             gradient = 2 * inverse * W + mu * (W - target)
             W = W - step_size * gradient
             iterations[-1] += 1

@@ -5,9 +5,9 @@ Everything that the loops call stands in this file: numba's cache does not notic
 
 import numpy as np
 import torch
-from numba import njit
 from torch import Tensor
 
+from contextualdag.projection.kernels.compiled import compiled
 from contextualdag.projection.kernels.order_torch import EXACT_UP_TO, STARTS, fixed_point_bits
 from contextualdag.projection.kernels.threads import over_samples
 
@@ -37,7 +37,7 @@ def _run(W: Tensor, cut: float, starts: int, exact_up_to: int, kept: Tensor, ord
     over_samples(_project_samples, len(W), worth_a_thread, matrices, *numbers, kept.numpy(), order.numpy())
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _project_samples(start, stop, W, cut, scale, starts, exact_up_to, kept, orders):
     """Write what is kept of every sample from start to stop, and its order."""
     p = W.shape[1]
@@ -54,7 +54,7 @@ def _project_samples(start, stop, W, cut, scale, starts, exact_up_to, kept, orde
         first, size = _strip(w, orders[i], core, out, into, left)
         if size == 0:
             continue
-        _fixed_point(w, scale, D)
+        _fixed_point(w, left, scale, D)
         _relabel(D, core[:size], out, left, C)
         if size <= exact_up_to:
             _best_order_by_subsets(C, size, best_of, into_from, best_order)
@@ -65,7 +65,7 @@ def _project_samples(start, stop, W, cut, scale, starts, exact_up_to, kept, orde
         _drop_backward(w, orders[i], out)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _drop_weak(W, cut, w):
     """Copy W without its diagonal and without entries of at most `cut`."""
     for j in range(W.shape[0]):
@@ -74,7 +74,7 @@ def _drop_weak(W, cut, w):
         w[j, j] = 0
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _drop_backward(w, order, rank):
     """Set the entries that point backward to zero."""
     p = w.shape[0]
@@ -85,7 +85,7 @@ def _drop_backward(w, order, rank):
             w[j, k] = w[j, k] if rank[j] < rank[k] else 0
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _strip(w, order, core, out, into, left):
     """Write sources to the front of `order` and sinks to its back. Return where the core starts, and its size."""
     p = w.shape[0]
@@ -132,7 +132,7 @@ def _strip(w, order, core, out, into, left):
     return front, size
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _leave(w, v, out, into, left):
     """Take node v out of the graph."""
     left[v] = False
@@ -143,14 +143,15 @@ def _leave(w, v, out, into, left):
             out[u] -= 1
 
 
-@njit(cache=True, nogil=True)
-def _fixed_point(w, scale, C):
-    """Squared weights as integers, the largest being `scale`, and no edge less than one."""
+@compiled
+def _fixed_point(w, left, scale, C):
+    """Squared weights as integers, the largest of the core being `scale`, and no edge less than one."""
     p = w.shape[0]
     largest = abs(w[0, 0])
     for j in range(p):
-        for k in range(p):
-            largest = max(largest, abs(w[j, k]))
+        if left[j]:
+            for k in range(p):
+                largest = max(largest, abs(w[j, k]) if left[k] else largest)
     divisor = np.float64(largest)
     for j in range(p):
         for k in range(p):
@@ -159,7 +160,7 @@ def _fixed_point(w, scale, C):
             C[j, k] = c if w[j, k] != 0 else np.int64(0)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _relabel(C, core, net, left, relabelled):
     """Sort the core's nodes by falling net flow within the core, ties by index, and copy C in that order."""
     size = len(core)
@@ -184,7 +185,7 @@ def _relabel(C, core, net, left, relabelled):
             relabelled[j, k] = C[row, core[k]]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _best_order_by_subsets(C, size, best, into, order):
     """Exact order by dynamic programming; best[S] and into[v, S] as in the twin.
 
@@ -224,7 +225,7 @@ def _best_order_by_subsets(C, size, best, into, order):
                 break
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _best_order_by_search(C, D, size, starts, order, best_order, net, into):
     """Best of up to three local searches.
 
@@ -250,7 +251,7 @@ def _best_order_by_search(C, D, size, starts, order, best_order, net, into):
             best_order[:size] = order[:size]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _peel(C, D, size, by_net_flow, order, net, into, gone):
     """Take nodes away one by one to the front or the back, as in the twin. Return the worth of the order.
 
@@ -290,7 +291,7 @@ def _peel(C, D, size, by_net_flow, order, net, into, gone):
     return value
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _best_insertion(D, size, order, here, least, loss):
     """Move nodes to their best positions, in place, until none can gain. Return the weight gained."""
     gained = np.int64(0)
@@ -315,7 +316,7 @@ def _best_insertion(D, size, order, here, least, loss):
             return gained
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _insert(D, size, order, v):
     """Move node v to the leftmost of its best positions if that gains weight. Return the weight gained."""
     start = 0

@@ -6,11 +6,11 @@ problem), and every forward edge is kept.
 
 The steps, for each graph by itself:
 
-1. Fixed point. Squared weights, divided by the largest, become integers C. Integer sums do not depend on the order in
-   which they are added, so every kernel on every device finds the same order, whatever the batch.
-2. Strip. A node without parents can stand first and a node without children last, at no loss. Rounds of this (all
+1. Strip. A node without parents can stand first and a node without children last, at no loss. Rounds of this (all
    sources by index, then all sinks by index) leave the core, in which every node has a parent and a child. A DAG has an
    empty core, so a DAG comes back unchanged.
+2. Fixed point. The core's squared weights, divided by the largest, become integers C. Integer sums do not depend on the
+   order in which they are added, so every kernel on every device finds the same order, whatever the batch.
 3. Relabel the core by falling net flow (out minus in), ties by index. What follows goes by label, hence permuting the
    nodes permutes the answer.
 4. A core of at most `exact_up_to` nodes: dynamic programme over its subsets. Ties: the higher label goes last.
@@ -31,7 +31,7 @@ from contextualdag.graphs import order_to_mask
 
 STARTS = 3
 EXACT_UP_TO = 8
-SAMPLES_AT_ONCE = 4096  # bounds the memory of the tables below
+SAMPLES_AT_ONCE, ENTRIES_AT_ONCE = 4096, 1 << 20  # bound the memory of the tables below
 
 
 def fixed_point_bits(p: int) -> int:
@@ -52,23 +52,20 @@ def linear_order(W: Tensor, starts: int = STARTS, exact_up_to: int = EXACT_UP_TO
     `W` (n, p, p) is finite, not empty, and has a zero diagonal. The result is int64 (n, p), ``order[i, t]`` the node at
     position t.
     """
-    return torch.cat([_linear_order(part, starts, exact_up_to) for part in torch.split(W, SAMPLES_AT_ONCE)])
+    at_once = max(1, min(SAMPLES_AT_ONCE, ENTRIES_AT_ONCE // W.shape[1] ** 2))
+    return torch.cat([_linear_order(part, starts, exact_up_to) for part in torch.split(W, at_once)])
 
 
 def _linear_order(W: Tensor, starts: int, exact_up_to: int) -> Tensor:
     p = W.shape[1]
-    C = _fixed_point(W)
     key = _strip(W != 0)
     core = key == p
     size = core.sum(1)
+    C = fixed_point(torch.where(core[:, :, None] & core[:, None, :], W, 0))
 
     # The core comes first in the new labels, by falling net flow; the stripped nodes follow and weigh nothing.
-    within = C * (core[:, :, None] & core[:, None, :])
-    net = within.sum(2) - within.sum(1)
-    label = torch.where(core, -net, torch.iinfo(torch.int64).max).argsort(dim=1, stable=True)
+    label = torch.where(core, -net_flow(C), torch.iinfo(torch.int64).max).argsort(dim=1, stable=True)
     C = C.gather(1, label[:, :, None].expand_as(C)).gather(2, label[:, None, :].expand_as(C))
-    inside = torch.arange(p, device=W.device) < size[:, None]
-    C = C * (inside[:, :, None] & inside[:, None, :])
 
     order = torch.arange(p, device=W.device).repeat(len(W), 1)
     small = (size > 0) & (size <= exact_up_to)
@@ -84,7 +81,12 @@ def _linear_order(W: Tensor, starts: int, exact_up_to: int) -> Tensor:
     return (key * p + torch.where(core, position, 0)).argsort(dim=1, stable=True)
 
 
-def _fixed_point(W: Tensor) -> Tensor:
+def net_flow(C: Tensor) -> Tensor:
+    """What leaves each node less what enters it."""
+    return C.sum(2) - C.sum(1)
+
+
+def fixed_point(W: Tensor) -> Tensor:
     """Squared weights as integers, the largest of each graph being 2**bits, and no edge less than one."""
     largest = W.abs().amax((1, 2), keepdim=True).double()
     share = W.double() / torch.where(largest > 0, largest, 1.0)

@@ -3,6 +3,7 @@
 import ctypes
 import functools
 import itertools
+import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import torch
 
 SLICES_PER_THREAD = 8
+_IMPORTED_IN = os.getpid()
 
 
 @functools.cache
@@ -28,7 +30,8 @@ def _rest_openmp_threads() -> None:
     projection right after a layer of the network gets no second core at all.
     """
     pause = _openmp_pause()
-    if pause is not None:
+    # A forked child has inherited the list of the threads but not the threads; waiting for them would never end.
+    if pause is not None and os.getpid() == _IMPORTED_IN:
         pause(1)  # omp_pause_soft; a failure code only means that they keep spinning
 
 
@@ -42,8 +45,8 @@ def over_samples(kernel: Callable[..., None], n: int, worth_a_thread: int, *args
     core with another program does not hold up the rest.
 
     We do not use numba's parallel loops: its default threading layer ends the process when two Python threads enter it at
-    once, as a Dask worker's do, and its OpenMP layer does so after a fork. Our threads live only for the call, so nothing
-    is left behind that a fork could break.
+    once, as a Dask worker's do, and its OpenMP layer does so after a fork. Our threads live only for the call: a
+    forked child finds none of them missing.
     """
     workers = min(torch.get_num_threads(), n // worth_a_thread)
     if workers <= 1:
