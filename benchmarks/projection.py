@@ -1,8 +1,8 @@
 """Time the projections on one set of Gaussian matrices, and say how good the graphs are.
 
 Three methods on the same matrices, in one run: Algorithm 1 of the paper as batched `torch.linalg.inv` calls, our log-det
-descent and our order projection. A second table compares the layer with the network in front of it. Times are medians, but for
-Algorithm 1, which is run once.
+descent and our order projection. A second table compares the layer with the network in front of it. Times are medians,
+but for Algorithm 1, which is run once.
 """
 
 import argparse

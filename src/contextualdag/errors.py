@@ -19,3 +19,11 @@ class CyclicGraphError(ContextualDAGError, ValueError):
 
 class NotFittedError(ContextualDAGError, RuntimeError):
     """Something learned in training was asked for before any training."""
+
+
+class TrainingError(ContextualDAGError, RuntimeError):
+    """Training could not go on."""
+
+
+class PersistenceError(ContextualDAGError, OSError):
+    """A saved model or checkpoint cannot be written or read."""

@@ -1,0 +1,5 @@
+"""The estimators."""
+
+from contextualdag.estimators.contextual import ContextualDAG
+
+__all__ = ["ContextualDAG"]

@@ -1,0 +1,174 @@
+"""What all estimators share once they can tell the graphs and the means of given contexts."""
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from contextualdag.errors import InvalidInputError, NotFittedError
+from contextualdag.estimators.tables import Array, ContextEncoder, read_variables
+
+if TYPE_CHECKING:
+    import networkx
+    import pandas
+
+ROWS_AT_ONCE = 4096
+
+
+class GraphEstimator(BaseEstimator):  # type: ignore[misc]
+    """A fitted one has names_ (variables), encoder_ (context) and noise_scale_ (sd of the noise of each variable)."""
+
+    names_: list[str]
+    encoder_: ContextEncoder
+    noise_scale_: Array
+
+    @abstractmethod
+    def _weights(self, Z: Array) -> Array:
+        """Graphs (n, p, p) for encoded contexts."""
+
+    @abstractmethod
+    def _means(self, Z: Array) -> Array:
+        """Means (n, p) of the variables for encoded contexts."""
+
+    def adjacency(self, Z: Any) -> Array:
+        """Graphs of given contexts.
+
+        Parameters
+        ----------
+        Z : array or DataFrame of shape (n, m)
+            Contexts.
+
+        Returns
+        -------
+        array of shape (n, p, p)
+            ``W[i, j, k]`` is the effect of variable j on k in context i. Every ``W[i]`` is acyclic.
+        """
+        Z = self._encode(Z)
+        return np.concatenate([self._weights(part) for part in _parts(Z)])
+
+    def edges(self, Z: Any) -> "pandas.DataFrame":
+        """Edges of given contexts as a table, built without holding all graphs at once.
+
+        Parameters
+        ----------
+        Z : array or DataFrame of shape (n, m)
+            Contexts.
+
+        Returns
+        -------
+        DataFrame
+            Columns sample (row of Z), source, target, weight; one row for each edge.
+        """
+        import pandas as pd
+
+        Z = self._encode(Z)
+        names = np.array(self.names_, dtype=object)
+        tables, first = [], 0
+        for part in _parts(Z):
+            W = self._weights(part)
+            sample, source, target = np.nonzero(W)
+            columns = {"sample": first + sample, "source": names[source], "target": names[target]}
+            tables.append(pd.DataFrame(columns | {"weight": W[sample, source, target]}))
+            first += len(part)
+        return pd.concat(tables, ignore_index=True)
+
+    def to_networkx(self, z: Any) -> "networkx.DiGraph":
+        """Graph of one context.
+
+        Parameters
+        ----------
+        z : array of shape (m,) or (1, m), or DataFrame of one row
+            The context.
+
+        Returns
+        -------
+        networkx.DiGraph
+            Nodes are the names of the variables; edges have the attribute weight.
+        """
+        import networkx as nx
+
+        context: Any = z if hasattr(z, "columns") else np.atleast_2d(np.asarray(z))
+        if len(context) != 1:
+            raise InvalidInputError(
+                f"to_networkx draws the graph of one context. Got {len(context)}; use edges for several."
+            )
+        graph = nx.DiGraph()
+        graph.add_nodes_from(self.names_)
+        table = self.edges(context)
+        graph.add_weighted_edges_from(zip(table["source"], table["target"], table["weight"], strict=True))
+        return graph
+
+    def score(self, X: Any, Z: Any) -> float:
+        """Share of the variance of X that contexts and edges explain, the mean over variables; higher is better.
+
+        Parameters
+        ----------
+        X : array or DataFrame of shape (n, p)
+            Variables.
+        Z : array or DataFrame of shape (n, m)
+            Contexts.
+
+        Returns
+        -------
+        float
+            One at best; zero if nothing is explained. Variables that do not vary in `X` are left out.
+        """
+        values, names = read_variables(X)
+        Z = self._encode(Z)
+        self._check_variables(names, values, Z)
+        error = np.concatenate([self._residuals(x, z) for x, z in zip(_parts(values), _parts(Z), strict=True)])
+        total = ((values - values.mean(0)) ** 2).sum(0)
+        varies = total > 0
+        return float((1 - (error**2).sum(0)[varies] / total[varies]).mean()) if varies.any() else 0.0
+
+    def sample(self, Z: Any, random_state: int | np.random.Generator | None = None) -> Array:
+        """Draw variables from the fitted model, with normal noise.
+
+        Parameters
+        ----------
+        Z : array or DataFrame of shape (n, m)
+            Contexts.
+        random_state : int or numpy.random.Generator, optional
+            Source of randomness.
+
+        Returns
+        -------
+        array of shape (n, p)
+        """
+        Z = self._encode(Z)
+        rng = np.random.default_rng(random_state)
+        drawn = []
+        for part in _parts(Z):
+            noise = rng.standard_normal((len(part), len(self.names_))) * self.noise_scale_
+            A = np.eye(len(self.names_)) - self._weights(part).transpose(0, 2, 1)
+            drawn.append(self._means(part) + np.linalg.solve(A, noise[:, :, None])[:, :, 0])
+        return np.concatenate(drawn)
+
+    def _residuals(self, X: Array, Z: Array) -> Array:
+        """X - mu(z) - W(z)^T (x - mu(z))."""
+        centred = X - self._means(Z)
+        explained: Array = np.einsum("nj,njk->nk", centred, self._weights(Z))
+        return centred - explained
+
+    def _encode(self, Z: Any) -> Array:
+        if not hasattr(self, "encoder_"):
+            raise NotFittedError(f"This {type(self).__name__} is not fitted yet. Call fit(X, Z) first.")
+        return self.encoder_.encode(Z)
+
+    def _check_variables(self, names: list[str], X: Array, Z: Array) -> None:
+        if len(names) != len(self.names_):
+            raise InvalidInputError(
+                f"X has {len(names)} columns; the model was fitted on {len(self.names_)}: {self.names_}."
+            )
+        check_same_samples(X, Z)
+
+
+def check_same_samples(X: Array, Z: Array) -> None:
+    """Raise unless X and Z have equally many rows."""
+    if len(X) != len(Z):
+        raise InvalidInputError(f"X has {len(X)} rows and Z has {len(Z)}; they must describe the same samples.")
+
+
+def _parts(Z: Array) -> list[Array]:
+    return [Z[first : first + ROWS_AT_ONCE] for first in range(0, max(len(Z), 1), ROWS_AT_ONCE)]

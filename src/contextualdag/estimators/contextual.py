@@ -1,0 +1,380 @@
+"""ContextualDAG: a graph for every context."""
+
+import copy
+import math
+import os
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from contextualdag.errors import InvalidInputError, InvalidParameterError, NotFittedError
+from contextualdag.estimators.base import GraphEstimator, check_same_samples
+from contextualdag.estimators.parameters import ACYCLICITIES, BUDGETS, check_parameters
+from contextualdag.estimators.saved import load_model, save_model
+from contextualdag.estimators.tables import Array, ContextEncoder, read_variables
+from contextualdag.network import ContextNetwork, MeanNetwork, initialise
+from contextualdag.projection import DAGProjection, LogDet, Order
+from contextualdag.training import selection as selections
+from contextualdag.training.mean import HIDDEN_LAYERS, fit_mean
+from contextualdag.training.path import Path, PathFitter, PathPoint, shrunken_graphs
+from contextualdag.training.trainer import Split, TrainingSettings
+
+if TYPE_CHECKING:
+    import pandas
+
+
+class ContextualDAG(GraphEstimator):
+    r"""Learn a sparse directed acyclic graph for every context.
+
+    The model is :math:`x - \mu(z) = W(z)^\top (x - \mu(z)) + \varepsilon` with :math:`W(z)` acyclic for every z. A network
+    maps z to a matrix and a projection makes it a sparse DAG. The network is trained for a falling sequence of budgets of
+    sparsity, and one of them is chosen.
+
+    Parameters
+    ----------
+    acyclicity : {"order", "logdet"} or Order or LogDet, default="order"
+        How matrices are made acyclic, see `contextualdag.projection`.
+    selection : {"relaxed", "min", "1se"} or float, default="relaxed"
+        Which budget to believe. "relaxed": the least validation loss after a refit without shrinkage, whose weights the
+        model then reports; "1se": the sparsest within one standard error of it; "min": the least validation loss with
+        shrinkage, which keeps too many edges; a number: that many edges on average.
+    hidden_layers : sequence of int, default=(128, 128)
+        Widths of the hidden layers.
+    activation : {"elu", "gelu", "relu", "silu", "tanh"}, default="silu"
+        Between them.
+    dropout : float, default=0.3
+        Share of hidden units dropped in training.
+    intercept : {"contextual", "constant", "none"}, default="contextual"
+        The mean :math:`\mu`: a function of z, the same for all, or zero.
+    budgets : {"geometric", "equispaced"}, default="geometric"
+        The grid of budgets: falling by a fifth until graphs are empty, or in equal steps to zero as in the paper.
+    n_budgets : int, default=50
+        Largest number of budgets; the geometric grid usually ends earlier.
+    learning_rate : float, default=1e-3
+        Of Adam.
+    max_epochs : int, default=10_000
+        For each budget.
+    patience : int, default=10
+        Epochs without a better validation loss before a budget is done.
+    validation_fraction : float, default=0.2
+        Share of rows held out, unless `fit` is given a validation set.
+    device : str, default="auto"
+        "auto" is CUDA where there is a device, else the CPU.
+    random_state : int, optional
+        Seed of the split, the initial weights and dropout.
+
+    Attributes
+    ----------
+    path_ : DataFrame
+        One row for each budget: l1_budget, threshold, n_edges, train_loss, validation_loss, refit_loss (NaN where no refit
+        was needed), epochs, selected.
+    names_ : list of str
+        Names of the variables.
+    noise_scale_ : array of shape (p,)
+        Standard deviation of the noise.
+
+    Examples
+    --------
+    >>> from contextualdag import ContextualDAG
+    >>> from contextualdag.datasets import make_varying_dag
+    >>> data = make_varying_dag(300, n_nodes=4, n_edges=3, random_state=0)
+    >>> model = ContextualDAG(hidden_layers=(32,), random_state=0).fit(data.X, data.Z)
+    >>> model.adjacency(data.Z[:2]).shape
+    (2, 4, 4)
+    """
+
+    def __init__(
+        self,
+        *,
+        acyclicity: str | Order | LogDet = "order",
+        selection: str | float = "relaxed",
+        hidden_layers: Sequence[int] = (128, 128),
+        activation: str = "silu",
+        dropout: float = 0.3,
+        intercept: str = "contextual",
+        budgets: str = "geometric",
+        n_budgets: int = 50,
+        learning_rate: float = 1e-3,
+        max_epochs: int = 10_000,
+        patience: int = 10,
+        validation_fraction: float = 0.2,
+        device: str = "auto",
+        random_state: int | None = None,
+    ) -> None:
+        self.acyclicity = acyclicity
+        self.selection = selection
+        self.hidden_layers = hidden_layers
+        self.activation = activation
+        self.dropout = dropout
+        self.intercept = intercept
+        self.budgets = budgets
+        self.n_budgets = n_budgets
+        self.learning_rate = learning_rate
+        self.max_epochs = max_epochs
+        self.patience = patience
+        self.validation_fraction = validation_fraction
+        self.device = device
+        self.random_state = random_state
+
+    @classmethod
+    def paper(cls, **overrides: Any) -> "ContextualDAG":
+        """The settings of the paper: log-det projection, ReLU, no dropout, no intercept, twenty equispaced budgets.
+
+        Parameters
+        ----------
+        **overrides
+            Any parameter of the constructor.
+        """
+        settings: dict[str, Any] = {
+            "acyclicity": "logdet",
+            "selection": "min",
+            "activation": "relu",
+            "dropout": 0.0,
+            "intercept": "none",
+            "budgets": "equispaced",
+            "n_budgets": 20,
+        }
+        return cls(**(settings | overrides))
+
+    def fit(
+        self,
+        X: Any,
+        Z: Any,
+        X_val: Any = None,
+        Z_val: Any = None,
+    ) -> "ContextualDAG":
+        """Learn the graphs.
+
+        Parameters
+        ----------
+        X : array or DataFrame of shape (n, p)
+            Variables; rows are samples.
+        Z : array or DataFrame of shape (n, m)
+            Contexts of the same samples. Categorical columns are one-hot encoded.
+        X_val, Z_val : optional
+            A validation set; by default `validation_fraction` of the rows is held out.
+
+        Returns
+        -------
+        ContextualDAG
+            The estimator itself.
+        """
+        check_parameters(self)
+        rng = np.random.default_rng(self.random_state)
+        values, names = read_variables(X)
+        encoder = ContextEncoder.learn(Z)
+        contexts = encoder.encode(Z)
+        check_same_samples(values, contexts)
+        if (X_val is None) != (Z_val is None):
+            raise InvalidInputError("X_val and Z_val belong together: pass both or neither.")
+        if X_val is None:
+            train, held_out = self._split(len(values), rng)
+            values_val, contexts_val = values[held_out], contexts[held_out]
+            values, contexts = values[train], contexts[train]
+        else:
+            values_val, contexts_val = read_variables(X_val)[0], encoder.encode(Z_val)
+            check_same_samples(values_val, contexts_val)
+            if values_val.shape[1] != values.shape[1]:
+                raise InvalidInputError(f"X_val has {values_val.shape[1]} columns and X has {values.shape[1]}.")
+            if len(values) < 2 or len(values_val) < 1:
+                raise InvalidInputError(f"X needs two rows and X_val one at least. Got {len(values)} and {len(values_val)}.")
+
+        self.names_, self.encoder_ = names, encoder
+        self._device = torch.device(self._choose_device())
+        self._z_mean, self._z_scale = contexts.mean(0), contexts.std(0)
+        self._z_scale[self._z_scale == 0] = 1
+        varies = self._find_constant(values)
+        self._x_mean = values.mean(0) if self.intercept != "none" else np.zeros(len(names))
+        self._x_scale = float(np.sqrt(((values - self._x_mean)[:, varies] ** 2).mean()))
+        split = Split(
+            self._scaled(values), self._standardised(contexts), self._scaled(values_val), self._standardised(contexts_val)
+        )
+        seed = int(rng.integers(2**31))
+        with torch.random.fork_rng(devices=[self._device] if self._device.type == "cuda" else []):
+            allowed = torch.from_numpy(np.outer(varies, varies))
+            self._build(contexts.shape[1], allowed, with_mean=self.intercept == "contextual")
+            self._fit(split, seed)
+        residuals = self._residuals(values, contexts)
+        self.noise_scale_ = np.sqrt((residuals**2).mean(0))
+        return self
+
+    def select(self, n_edges: float | None = None, l1_budget: float | None = None) -> "ContextualDAG":
+        """Another point of the fitted path; nothing is refitted.
+
+        Where a refit was made on the way to the default choice its weights are reported, else the shrunken ones.
+
+        Parameters
+        ----------
+        n_edges : float, optional
+            Take the point whose graphs have nearest to this many edges on average.
+        l1_budget : float, optional
+            Take the point with the nearest budget.
+
+        Returns
+        -------
+        ContextualDAG
+            A model of its own; this one does not change.
+        """
+        if not hasattr(self, "encoder_"):
+            raise NotFittedError("This ContextualDAG is not fitted yet. Call fit(X, Z) first.")
+        if (n_edges is None) == (l1_budget is None):
+            raise InvalidParameterError("select takes either n_edges or l1_budget.")
+        points = self._path.points
+        model = copy.copy(self)
+        if n_edges is not None:
+            most = max(point.n_edges for point in points[1:])
+            if not 0 <= n_edges <= most:
+                raise InvalidParameterError(
+                    f"n_edges must be from 0 to {most:.1f}, the densest point of the path. Got {n_edges!r}."
+                )
+            model._selected = selections.by_n_edges(points, n_edges)
+        elif l1_budget is not None:
+            if not l1_budget >= 0:
+                raise InvalidParameterError(f"l1_budget must be 0 or more. Got {l1_budget!r} instead.")
+            model._selected = selections.by_budget(points, l1_budget)
+        return model
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to a folder, as safetensors and JSON, all of it or nothing.
+
+        Parameters
+        ----------
+        path : path
+            The folder. One of ours is replaced, any other is left alone with an error.
+        """
+        save_model(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], device: str = "auto") -> "ContextualDAG":
+        """Read a model that `save` wrote.
+
+        Parameters
+        ----------
+        path : path
+            The folder.
+        device : str, default="auto"
+            Where the model shall live; it need not be where it was fitted.
+        """
+        return load_model(cls, path, device)
+
+    @property
+    def path_(self) -> "pandas.DataFrame":
+        """The path as a table, one row for each budget."""
+        import pandas as pd
+
+        if not hasattr(self, "_path"):
+            raise NotFittedError("This ContextualDAG is not fitted yet. Call fit(X, Z) first.")
+        rows = [
+            {
+                "l1_budget": point.l1_budget,
+                "threshold": point.threshold,
+                "n_edges": point.n_edges,
+                "train_loss": point.fit.train_loss,
+                "validation_loss": point.fit.validation_loss,
+                "refit_loss": math.nan if point.refit is None else point.refit.validation_loss,
+                "epochs": point.fit.epochs,
+                "selected": index == self._selected,
+            }
+            for index, point in enumerate(self._path.points)
+        ]
+        return pd.DataFrame(rows[1:])
+
+    def _build(self, n_features: int, allowed: torch.Tensor, with_mean: bool) -> None:
+        """Networks and layer on the device, not yet initialised."""
+        p = len(self.names_)
+        self._allowed = allowed
+        mean = MeanNetwork(n_features, p, HIDDEN_LAYERS, "silu") if with_mean else None
+        self._mean_network = None if mean is None else mean.to(self._device)
+        network = ContextNetwork(n_features, p, tuple(self.hidden_layers), self.activation, self.dropout, allowed)
+        self._network = network.to(self._device)
+        acyclicity = ACYCLICITIES[self.acyclicity] if isinstance(self.acyclicity, str) else self.acyclicity
+        self._layer = DAGProjection(acyclicity=acyclicity).to(self._device)
+
+    def _fit(self, split: Split, seed: int) -> None:
+        generator = torch.Generator().manual_seed(seed)
+        initialise(self._network, generator)
+        if self._mean_network is not None:
+            initialise(self._mean_network, generator)
+            fit_mean(self._mean_network, split)
+            self._mean_network.eval().requires_grad_(False)
+            X, X_val = split.X - self._mean_network(split.Z), split.X_val - self._mean_network(split.Z_val)
+            split = Split(X, split.Z, X_val, split.Z_val)
+        settings = TrainingSettings(self.learning_rate, self.max_epochs, self.patience)
+        fitter = PathFitter(self._network, self._layer, split, settings, seed)
+        self._path = Path()
+        fitter.fit(self._path, BUDGETS[self.budgets](self.n_budgets), lambda path: None, lambda what, done: None)
+        self._selected = self._choose(fitter, split)
+
+    def _choose(self, fitter: PathFitter, split: Split) -> int:
+        points = self._path.points
+        if self.selection == "min":
+            return selections.by_validation_loss(points)
+        if not isinstance(self.selection, str):
+            index = selections.by_n_edges(points, self.selection)
+            points[index] = fitter.refit(self._path, index)
+            return index
+        best = selections.relaxed(points, lambda index: fitter.refit(self._path, index))
+        if self.selection == "relaxed":
+            return best
+
+        def losses_of(index: int) -> list[float]:
+            W = self._graphs(points[index], split.Z_val)
+            losses = ((split.X_val - torch.bmm(split.X_val[:, None], W)[:, 0]) ** 2).mean(1)
+            return [float(loss) for loss in losses]
+
+        return selections.within_one_standard_error(points, losses_of)
+
+    @torch.no_grad()
+    def _graphs(self, point: PathPoint, Z: torch.Tensor) -> torch.Tensor:
+        """Support from the network of the path, weights from the refit where there is one."""
+        W = shrunken_graphs(self._network, self._layer, point, Z)
+        if point.refit is not None:
+            self._network.load_state_dict(point.refit.state)
+            W = self._network(Z) * (W != 0)
+        return W
+
+    def _weights(self, Z: Array) -> Array:
+        graphs = self._graphs(self._path.points[self._selected], self._standardised(Z))
+        weights: Array = graphs.double().cpu().numpy()
+        return weights + 0.0  # no negative zeros
+
+    def _means(self, Z: Array) -> Array:
+        means = np.broadcast_to(self._x_mean, (len(Z), len(self.names_)))
+        if self._mean_network is None:
+            return means
+        shift = self._mean_network(self._standardised(Z))
+        shifted: Array = means + self._x_scale * shift.double().cpu().numpy()
+        return shifted
+
+    def _standardised(self, Z: Array) -> torch.Tensor:
+        return torch.tensor((Z - self._z_mean) / self._z_scale, dtype=torch.float32, device=self._device)
+
+    def _scaled(self, X: Array) -> torch.Tensor:
+        return torch.tensor((X - self._x_mean) / self._x_scale, dtype=torch.float32, device=self._device)
+
+    def _split(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        n_val = max(1, round(self.validation_fraction * n))
+        if n - n_val < 2:
+            raise InvalidInputError(
+                f"X has {n} rows, too few to hold out {self.validation_fraction:g} of them and train on the rest. Pass more "
+                "rows, or a validation set as X_val and Z_val."
+            )
+        order = rng.permutation(n)
+        return np.sort(order[n_val:]), np.sort(order[:n_val])
+
+    def _find_constant(self, values: Array) -> np.ndarray:
+        varies: np.ndarray = values.std(0) > 0
+        if varies.sum() < 2:
+            raise InvalidInputError("X needs at least two columns that vary.")
+        if not varies.all():
+            constant = [name for name, moves in zip(self.names_, varies, strict=True) if not moves]
+            warnings.warn(f"Columns of X that do not vary get no edges: {constant}.", UserWarning, stacklevel=3)
+        return varies
+
+    def _choose_device(self) -> str:
+        if self.device == "auto":
+            return "cuda" if torch.cuda.is_available() else "cpu"
+        return self.device

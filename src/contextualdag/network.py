@@ -1,0 +1,108 @@
+"""The networks: context to matrix, and context to mean."""
+
+import math
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
+    "elu": nn.ELU,
+    "gelu": nn.GELU,
+    "relu": nn.ReLU,
+    "silu": nn.SiLU,
+    "tanh": nn.Tanh,
+}
+
+
+class ContextNetwork(nn.Module):
+    """Map contexts z (n, m) to matrices W~ (n, p, p) with a zero diagonal.
+
+    Parameters
+    ----------
+    n_features : int
+        m, the number of context features.
+    n_nodes : int
+        p, the number of variables.
+    hidden_layers : sequence of int
+        Widths of the hidden layers; empty for a linear map.
+    activation : str
+        One of `ACTIVATIONS`.
+    dropout : float
+        Share of hidden units that are dropped in training.
+    allowed : Tensor of bool, shape (p, p), optional
+        Edges that may be; entries of W~ for the others are always zero. By default all but the diagonal.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from contextualdag.network import ContextNetwork
+    >>> network = ContextNetwork(2, 3, hidden_layers=(8,), activation="silu", dropout=0.0)
+    >>> network(torch.zeros(4, 2)).shape
+    torch.Size([4, 3, 3])
+    """
+
+    places: Tensor
+
+    def __init__(
+        self,
+        n_features: int,
+        n_nodes: int,
+        hidden_layers: Sequence[int],
+        activation: str,
+        dropout: float,
+        allowed: Tensor | None = None,
+    ) -> None:
+        super().__init__()
+        self.n_nodes = n_nodes
+        self.hidden, width = _hidden(n_features, hidden_layers, activation, dropout)
+        may_be = ~torch.eye(n_nodes, dtype=torch.bool)
+        if allowed is not None:
+            may_be &= allowed
+        self.register_buffer("places", may_be.flatten().nonzero().flatten(), persistent=False)
+        self.last = nn.Linear(width, len(self.places))
+
+    def forward(self, z: Tensor) -> Tensor:
+        """Return W~ (n, p, p)."""
+        # The rows of the last layer, p (p - 1) at most, are spread over p^2: cheaper than spreading n outputs.
+        p = self.n_nodes
+        weight = self.last.weight.new_zeros(p * p, self.last.in_features).index_copy(0, self.places, self.last.weight)
+        bias = self.last.bias.new_zeros(p * p).index_copy(0, self.places, self.last.bias)
+        return functional.linear(self.hidden(z), weight, bias).view(-1, p, p)
+
+
+class MeanNetwork(nn.Module):
+    """Map contexts z (n, m) to means of the variables (n, p): a linear map plus a network that starts at zero."""
+
+    def __init__(self, n_features: int, n_nodes: int, hidden_layers: Sequence[int], activation: str) -> None:
+        super().__init__()
+        self.linear = nn.Linear(n_features, n_nodes)
+        self.hidden, width = _hidden(n_features, hidden_layers, activation, dropout=0.0)
+        self.last = nn.Linear(width, n_nodes)
+
+    def forward(self, z: Tensor) -> Tensor:
+        """Return the means (n, p)."""
+        mean: Tensor = self.linear(z) + self.last(self.hidden(z))
+        return mean
+
+
+@torch.no_grad()
+def initialise(network: nn.Module, generator: torch.Generator) -> None:
+    """Glorot-uniform weights and zero biases; the part of a `MeanNetwork` that is not a hidden layer starts at zero."""
+    for name, module in network.named_modules():
+        if isinstance(module, nn.Linear):
+            limit = math.sqrt(6 / (module.in_features + module.out_features))
+            if isinstance(network, MeanNetwork) and name in ("linear", "last"):
+                limit = 0.0
+            module.weight.copy_(torch.rand(module.weight.shape, generator=generator) * 2 * limit - limit)
+            module.bias.zero_()
+
+
+def _hidden(n_features: int, hidden_layers: Sequence[int], activation: str, dropout: float) -> tuple[nn.Sequential, int]:
+    layers: list[nn.Module] = []
+    width = n_features
+    for next_width in hidden_layers:
+        layers += [nn.Linear(width, next_width), ACTIVATIONS[activation](), nn.Dropout(dropout)]
+        width = next_width
+    return nn.Sequential(*layers), width

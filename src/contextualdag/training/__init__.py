@@ -1,0 +1,1 @@
+"""Training: one budget, the path over budgets, and the choice among them."""

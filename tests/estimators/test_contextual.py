@@ -1,0 +1,256 @@
+import subprocess
+import sys
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import torch
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+
+from contextualdag import ContextualDAG
+from contextualdag.datasets import make_varying_dag
+from contextualdag.errors import InvalidInputError, InvalidParameterError, NotFittedError, PersistenceError
+from contextualdag.graphs import is_acyclic
+from contextualdag.metrics import f1_score
+from contextualdag.projection import Order
+
+QUICK = {"hidden_layers": (32,), "learning_rate": 1e-2, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_varying_dag(1500, n_nodes=5, n_features=2, n_edges=5, random_state=3)
+
+
+@pytest.fixture(scope="module")
+def model(data):
+    train = data[:1000]
+    return ContextualDAG(**QUICK).fit(
+        pd.DataFrame(train.X, columns=list("abcde")), pd.DataFrame(train.Z, columns=["u", "v"])
+    )
+
+
+def test_recovers_graphs_without_being_told_the_sparsity(model, data):
+    test = data[1000:]
+    W = model.adjacency(test.Z)
+    assert W.shape == (500, 5, 5)
+    assert bool(is_acyclic(torch.from_numpy(W)).all())
+    assert f1_score(test.W, W) > 0.6  # .73 measured; an empty or a dense graph has less than .3
+
+
+def test_path_table(model):
+    path = model.path_
+    assert list(path.columns) == [
+        "l1_budget", "threshold", "n_edges", "train_loss", "validation_loss", "refit_loss", "epochs", "selected",
+    ]  # fmt: skip
+    assert path["selected"].sum() == 1
+    assert path["refit_loss"].idxmin() == path["selected"].idxmax()
+    assert path["l1_budget"].is_monotonic_decreasing
+    assert path["n_edges"].iloc[-1] == 0
+
+
+def test_edges_agree_with_adjacency(model, data):
+    Z = data.Z[1000:1050]
+    table, W = model.edges(Z), model.adjacency(Z)
+    assert len(table) == (W != 0).sum()
+    rebuilt = np.zeros_like(W)
+    index = {name: i for i, name in enumerate("abcde")}
+    for row in table.itertuples():
+        rebuilt[row.sample, index[row.source], index[row.target]] = row.weight
+    np.testing.assert_array_equal(rebuilt, W)
+    graph = model.to_networkx(Z[0])
+    assert set(graph.nodes) == set("abcde")
+    assert nx.is_directed_acyclic_graph(graph)
+    assert len(graph.edges) == (W[0] != 0).sum()
+
+
+def test_select_changes_a_copy_only(model, data):
+    Z = data.Z[:50]
+    before = model.adjacency(Z)
+    sparse = model.select(n_edges=1)
+    assert 0.3 < (sparse.adjacency(Z) != 0).sum() / 50 < 2
+    assert (model.select(l1_budget=0).adjacency(Z) == 0).all()
+    np.testing.assert_array_equal(model.adjacency(Z), before)
+    assert sparse.path_["selected"].idxmax() != model.path_["selected"].idxmax()
+    for wrong in ({"n_edges": 1000}, {"n_edges": -1}, {}, {"n_edges": 1, "l1_budget": 1}, {"l1_budget": -1}):
+        with pytest.raises(InvalidParameterError, match=r"n_edges|l1_budget"):
+            model.select(**wrong)
+
+
+def test_score_and_sample(model, data):
+    test = data[1000:]
+    score = model.score(test.X, test.Z)
+    assert 0.05 < score < 1
+    drawn = model.sample(test.Z, random_state=0)
+    assert drawn.shape == (500, 5)
+    np.testing.assert_array_equal(drawn, model.sample(test.Z, random_state=0))
+    assert drawn.std(0) == pytest.approx(test.X.std(0), rel=0.25)
+
+
+def test_same_seed_same_model_and_no_trace_in_the_global_generator(data):
+    train = data[:300]
+    before = torch.get_rng_state()
+    first, second = (ContextualDAG(**QUICK).fit(train.X, train.Z).adjacency(data.Z[300:350]) for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_inputs_are_not_changed(data):
+    X, Z = data.X[:200].copy(), data.Z[:200].copy()
+    ContextualDAG(**QUICK).fit(X, Z)
+    np.testing.assert_array_equal(X, data.X[:200])
+    np.testing.assert_array_equal(Z, data.Z[:200])
+
+
+@pytest.mark.parametrize("shift", [0.0, 1e6])
+@pytest.mark.parametrize("unit", [1e-3, 1e3])
+def test_units_common_to_all_variables_do_not_matter(data, unit, shift):
+    train = data[:400]
+    plain = ContextualDAG(**QUICK).fit(train.X, train.Z).adjacency(data.Z[400:450])
+    other = ContextualDAG(**QUICK).fit(train.X * unit + shift * unit, train.Z).adjacency(data.Z[400:450])
+    assert f1_score(plain, other) > 0.9  # rounding makes small differences
+
+
+def test_frames_with_categories_of_pandas_and_polars(data):
+    train = data[:400]
+    site = np.where(train.Z[:, 0] < 0, "north", "south")
+    X = pd.DataFrame(train.X, columns=list("abcde"))
+    Z = pd.DataFrame({"site": site, "v": train.Z[:, 1]})
+    by_pandas = ContextualDAG(**QUICK).fit(X, Z)
+    by_polars = ContextualDAG(**QUICK).fit(pl.from_dict(X.to_dict("list")), pl.from_dict(Z.to_dict("list")))
+    assert by_pandas.names_ == by_polars.names_ == list("abcde")
+    assert by_pandas.encoder_.feature_names == ["site=north", "site=south", "v"]
+    new = pd.DataFrame({"v": [0.1, 0.2], "site": ["south", "north"]})  # another order of columns
+    np.testing.assert_array_equal(by_pandas.adjacency(new), by_polars.adjacency(new))
+    with pytest.raises(InvalidInputError, match=r"'site' has categories that were not seen in fit: \['east'\]"):
+        by_pandas.adjacency(pd.DataFrame({"v": [0.1], "site": ["east"]}))
+    with pytest.raises(InvalidInputError, match=r"Z lacks the context columns \['site'\]"):
+        by_pandas.adjacency(pd.DataFrame({"v": [0.1]}))
+
+
+def test_scikit_learn_manners(data):
+    train = data[:200]
+    model = ContextualDAG(**QUICK, patience=2)
+    assert clone(model).get_params() == model.get_params()
+    scores = cross_val_score(model, train.X, train.Z, cv=2)
+    assert np.isfinite(scores).all()
+    search = GridSearchCV(model, {"dropout": [0.0, 0.5]}, cv=2).fit(train.X, train.Z)
+    assert search.best_estimator_.adjacency(train.Z[:3]).shape == (3, 5, 5)
+
+
+def test_save_and_load_in_another_process(model, data, tmp_path):
+    model.save(tmp_path / "model")
+    Z = data.Z[:40]
+    loaded = ContextualDAG.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.adjacency(Z), model.adjacency(Z))
+    np.testing.assert_array_equal(loaded.sample(Z, random_state=1), model.sample(Z, random_state=1))
+    pd.testing.assert_frame_equal(loaded.path_, model.path_)
+    assert loaded.get_params() == model.get_params()
+    np.save(tmp_path / "Z.npy", Z)
+    program = (
+        "import sys, numpy as np; from contextualdag import ContextualDAG; folder = sys.argv[1]; "
+        "np.save(folder + '/W.npy', ContextualDAG.load(folder + '/model').adjacency(np.load(folder + '/Z.npy')))"
+    )
+    subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=True)  # noqa: S603
+    np.testing.assert_array_equal(np.load(tmp_path / "W.npy"), model.adjacency(Z))
+    file = tmp_path / "model" / "tensors.safetensors"
+    file.write_bytes(file.read_bytes()[:-10])
+    with pytest.raises(PersistenceError, match=r"truncated|bytes"):
+        ContextualDAG.load(tmp_path / "model")
+
+
+def test_solver_objects_survive_saving(data, tmp_path):
+    train = data[:200]
+    model = ContextualDAG(**QUICK, acyclicity=Order(cut=0.05, starts=2), intercept="none").fit(train.X, train.Z)
+    model.save(tmp_path / "model")
+    assert ContextualDAG.load(tmp_path / "model").acyclicity == Order(cut=0.05, starts=2)
+
+
+def test_other_selections(data):
+    train = data[:300]
+    edges = {}
+    for selection in ("min", "relaxed", "1se", 2):
+        model = ContextualDAG(**QUICK, selection=selection).fit(train.X, train.Z)
+        edges[selection] = float(model.path_.loc[model.path_["selected"], "n_edges"].iloc[0])
+    assert edges["1se"] <= edges["relaxed"] <= edges["min"]
+    assert abs(edges[2] - 2) < 1
+
+
+def test_paper_settings(data):
+    model = ContextualDAG.paper(n_budgets=5, hidden_layers=(16,), random_state=0)
+    assert model.acyclicity == "logdet"
+    model.fit(data.X[:200], data.Z[:200])
+    assert len(model.path_) == 5
+    assert bool(is_acyclic(torch.from_numpy(model.adjacency(data.Z[:50]))).all())
+
+
+def test_constant_columns_get_a_warning_and_no_edges(data):
+    X = data.X[:200].copy()
+    X[:, 2] = 7
+    Z = np.column_stack([data.Z[:200], np.ones(200)])
+    with pytest.warns(UserWarning, match=r"do not vary get no edges: \['x3'\]"):
+        model = ContextualDAG(**QUICK, selection="min").fit(X, Z)
+    W = model.adjacency(Z)
+    assert (W[:, 2] == 0).all()
+    assert (W[:, :, 2] == 0).all()
+    assert np.isfinite(model.score(X, Z))
+
+
+def bad(X, Z, *rest):
+    return ContextualDAG(**QUICK).fit(X, Z, *rest)
+
+
+def test_bad_tables(data):
+    X, Z = data.X[:50], data.Z[:50]
+    broken = X.copy()
+    broken[3, 1] = broken[4, 1] = np.nan
+    broken[5, 4] = np.inf
+    with pytest.raises(InvalidInputError, match=r"X must be finite.*'x2' \(2\), 'x5' \(1\)"):
+        bad(broken, Z)
+    with pytest.raises(InvalidInputError, match=r"Z must be finite.*'z1' \(50\)"):
+        bad(X, Z * np.array([np.nan, 1]))
+    with pytest.raises(InvalidInputError, match="X has 50 rows and Z has 49; they must describe the same samples"):
+        bad(X, Z[:49])
+    with pytest.raises(InvalidInputError, match="X has 1 rows, too few"):
+        bad(X[:1], Z[:1])
+    with pytest.raises(InvalidInputError, match=r"more than once: \['a'\]"):
+        bad(pd.DataFrame(X, columns=list("aabcd")), Z)
+    with pytest.raises(InvalidInputError, match=r"X must hold numbers, and its column 'b' holds"):
+        bad(pd.DataFrame({"a": X[:, 0], "b": ["text"] * 50}), Z)
+    with pytest.raises(InvalidInputError, match="at least two columns that vary"):
+        bad(np.ones((50, 3)), Z)
+    with pytest.raises(InvalidInputError, match="X_val and Z_val belong together"):
+        bad(X, Z, X)
+    with pytest.raises(InvalidInputError, match=r"X must be a table: .* Got shape \(50,\)"):
+        bad(X[:, 0], Z)
+    with pytest.raises(InvalidInputError, match="'site' has 1 missing values"):
+        bad(X, pd.DataFrame({"site": ["a", None] + ["b"] * 48}))
+
+
+def test_bad_use_of_a_model(model, data):
+    with pytest.raises(NotFittedError, match=r"not fitted yet. Call fit\(X, Z\) first"):
+        ContextualDAG().adjacency(data.Z)
+    with pytest.raises(NotFittedError, match="nothing to save"):
+        ContextualDAG().save("nowhere")
+    with pytest.raises(InvalidInputError, match="Z has 1 columns; the model was fitted on 2"):
+        model.adjacency(data.Z[:, :1])
+    with pytest.raises(InvalidInputError, match="X has 3 columns; the model was fitted on 5"):
+        model.score(data.X[:, :3], data.Z)
+    with pytest.raises(InvalidInputError, match=r"the graph of one context. Got 2"):
+        model.to_networkx(data.Z[:2])
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("acyclicity", "notears"), ("selection", "best"), ("selection", -1), ("hidden_layers", 5), ("hidden_layers", (0,)),
+        ("activation", "sin"), ("dropout", 1.0), ("dropout", "a"), ("intercept", True), ("budgets", 3), ("n_budgets", 0),
+        ("learning_rate", 0), ("max_epochs", 1.5), ("patience", 0), ("validation_fraction", 1.5),
+    ],
+)  # fmt: skip
+def test_bad_parameters(data, name, value):
+    with pytest.raises(InvalidParameterError, match=f"The '{name}' parameter of ContextualDAG must be"):
+        ContextualDAG(**{name: value}).fit(data.X, data.Z)

@@ -1,0 +1,366 @@
+"""Saves that replace a folder in one step: what kills at any moment, full disks and other savers leave behind."""
+
+import errno
+import fcntl
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import torch
+
+from contextualdag import atomic_folder
+from contextualdag.errors import PersistenceError
+from contextualdag.persistence import load_folder, save_folder
+
+OLD = {"name": "old"}, {"W": torch.arange(6.0).reshape(2, 3)}
+NEW = {"name": "new"}, {"W": torch.ones(4)}
+
+
+@pytest.fixture
+def model(tmp_path):
+    """A folder with the old content."""
+    save_folder(tmp_path / "model", "example", *OLD)
+    return tmp_path / "model"
+
+
+@pytest.fixture(params=["exchange", "backup"])
+def way(request, monkeypatch):
+    """Both ways to put a folder in place."""
+    if request.param == "backup":
+        monkeypatch.setattr(atomic_folder, "_exchange", lambda one, other: False)
+    return request.param
+
+
+def assert_holds(path, expected, kind="example"):
+    metadata, tensors = load_folder(path, kind)
+    assert metadata == expected[0]
+    assert tensors.keys() == expected[1].keys()
+    for name, tensor in expected[1].items():
+        torch.testing.assert_close(tensors[name], tensor, rtol=0, atol=0)
+
+
+def names_in(folder):
+    return sorted(entry.name for entry in folder.iterdir())
+
+
+def test_overwrite(model, way):
+    save_folder(str(model), "checkpoint", *NEW)
+    assert_holds(model, NEW, "checkpoint")
+    assert names_in(model.parent) == ["model"]
+
+
+def test_exchange_works_here(tmp_path):
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / name).touch()
+    if not atomic_folder._exchange(tmp_path / "one", tmp_path / "two"):
+        pytest.skip("this file system cannot exchange folders")
+    assert names_in(tmp_path / "one") == ["two"]
+    assert names_in(tmp_path / "two") == ["one"]
+
+
+def test_through_a_link(model, way):
+    link = model.parent / "latest"
+    link.symlink_to("model")
+    save_folder(link, "example", *NEW)
+    assert link.is_symlink()
+    assert_holds(link, NEW)
+    assert_holds(model, NEW)
+
+
+def test_names_with_special_characters(tmp_path, way):
+    path = tmp_path / "[a-z]* (θ).+"
+    for content in (OLD, NEW):
+        save_folder(path, "example", *content)
+        assert_holds(path, content)
+    assert names_in(tmp_path) == [path.name]
+
+
+def test_full_disk_keeps_the_old_content(model, monkeypatch):
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(PersistenceError, match=r"could not be saved .*No space left on device.*; check the permissions"):
+            save_folder(model, "example", *NEW)
+    assert_holds(model, OLD)
+    assert names_in(model.parent) == ["model"]
+
+
+def test_leftovers_are_removed_and_work_in_progress_is_not(model):
+    dead = atomic_folder._sibling(model, "saving")
+    dead.mkdir()
+    (dead / "tensors.safetensors").write_bytes(b"half")
+    of_another = atomic_folder._sibling(model.with_name("model2"), "saving")
+    of_another.mkdir()
+    with atomic_folder._new_folder_beside(model) as living:
+        save_folder(model, "example", *NEW)
+        assert living.is_dir()
+    assert names_in(model.parent) == sorted(["model", of_another.name])
+
+
+def test_leftovers_without_locks_are_removed_when_old(model, monkeypatch):
+    def no_locks(descriptor, operation):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", no_locks)
+    fresh, old = atomic_folder._sibling(model, "saving"), atomic_folder._sibling(model, "saving")
+    fresh.mkdir()
+    old.mkdir()
+    os.utime(old, (0, 0))
+    save_folder(model, "example", *NEW)
+    assert_holds(model, NEW)
+    assert names_in(model.parent) == sorted(["model", fresh.name])
+
+
+def test_load_restores_the_backup(model, caplog):
+    model.rename(atomic_folder._sibling(model, "backup"))
+    assert_holds(model, OLD)
+    assert names_in(model.parent) == ["model"]
+    assert "was interrupted" in caplog.text
+
+
+def test_save_after_a_lost_save(model):
+    model.rename(atomic_folder._sibling(model, "backup"))
+    with pytest.raises(PersistenceError):
+        save_folder(model, "example", {"name": object()}, {})
+    assert_holds(model, OLD)
+    model.rename(atomic_folder._sibling(model, "backup"))
+    save_folder(model, "example", *NEW)
+    assert_holds(model, NEW)
+    assert names_in(model.parent) == ["model"]
+
+
+def test_backups_are_not_deleted_under_their_name(model, monkeypatch):
+    # Otherwise a load could take for a backup what is half deleted.
+    backup = atomic_folder._sibling(model, "backup")
+    shutil.copytree(model, backup)
+    deleted = []
+    monkeypatch.setattr(shutil, "rmtree", lambda folder, **_: deleted.append(folder))
+    save_folder(model, "example", *NEW)
+    assert not backup.exists()
+    assert deleted
+    assert all("-saving-" in folder.name for folder in deleted)
+
+
+def test_backup_that_cannot_be_renamed_is_named(model, monkeypatch):
+    backup = atomic_folder._sibling(model, "backup")
+    model.rename(backup)
+
+    def read_only(self, target):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(Path, "rename", read_only)
+    message = f"A save of {model} was interrupted; rename {backup} to {model} to restore what was there."
+    with pytest.raises(PersistenceError, match=f"^{re.escape(message)}$"):
+        load_folder(model, "example")
+
+
+# Kills. One process imports torch and then forks the writers, so that a kill costs no import.
+
+WRITERS = """
+import os, sys
+import torch
+from contextualdag import atomic_folder
+from contextualdag.persistence import save_folder
+
+torch.set_num_threads(1)
+
+
+def content(number):
+    return {"number": number}, {"W": torch.full((500_000 + 250_000 * number,), float(number)), "b": torch.full((3,), number)}
+
+
+for line in sys.stdin:
+    way, path = line.rstrip("\\n").split(" ", 1)
+    writer = os.fork()
+    if not writer:
+        if way == "backup":
+            atomic_folder._exchange = lambda one, other: False
+        number = 0
+        while True:
+            number = 1 - number
+            save_folder(path, "example", *content(number))
+    print(writer, flush=True)
+    os.waitpid(writer, 0)
+    print("dead", flush=True)
+"""
+
+
+def number_in(path):
+    """Check that the folder holds one of the two contents completely, and say which."""
+    metadata, tensors = load_folder(path, "example")
+    number = metadata["number"]
+    assert tensors.keys() == {"W", "b"}
+    assert tensors["W"].shape == (500_000 + 250_000 * number,)
+    assert all(bool((tensor == number).all()) for tensor in tensors.values())
+    return number
+
+
+@pytest.fixture(scope="module")
+def forker():
+    command = [sys.executable, "-c", WRITERS]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603
+        yield process
+        process.stdin.close()
+
+
+@pytest.fixture
+def start_writer(tmp_path, way, forker):
+    """Start a process that saves two contents in turn for ever; what is returned kills it and waits for its death."""
+    save_folder(tmp_path / "model", "example", {"number": 0}, {"W": torch.zeros(500_000), "b": torch.zeros(3)})
+
+    def start():
+        forker.stdin.write(f"{way} {tmp_path / 'model'}\n")
+        forker.stdin.flush()
+        writer = int(forker.stdout.readline())
+
+        def kill():
+            os.kill(writer, signal.SIGKILL)
+            assert forker.stdout.readline() == "dead\n"
+
+        return kill
+
+    return start
+
+
+def test_kill_at_many_moments(tmp_path, start_writer, way):
+    for moment in range(15):
+        kill = start_writer()
+        time.sleep(0.005 + 0.0137 * moment)
+        kill()
+        assert number_in(tmp_path / "model") in (0, 1)
+        # At most the folder in work, and what a save was about to delete.
+        assert len(names_in(tmp_path)) <= 3
+    save_folder(tmp_path / "model", "example", *NEW)
+    assert_holds(tmp_path / "model", NEW)
+    assert names_in(tmp_path) == ["model"]
+
+
+def test_readers_see_whole_contents_only(tmp_path, start_writer, way):
+    kill = start_writer()
+    try:
+        seen = [number_in(tmp_path / "model") for _ in range(60)]
+        # The writer alternates, so the other content comes; the limit is for a writer that died.
+        end = time.monotonic() + 30
+        while len(set(seen)) < 2 and time.monotonic() < end:
+            seen.append(number_in(tmp_path / "model"))
+    finally:
+        kill()
+    assert set(seen) == {0, 1}
+
+
+# A save is a series of steps that change the disk. This one dies just before the step of the given number.
+DYING_SAVE = """
+import os, pathlib, shutil, signal, sys
+import torch
+from contextualdag import atomic_folder
+from contextualdag.errors import PersistenceError
+from contextualdag.persistence import load_folder, save_folder
+
+torch.set_num_threads(1)
+parent = pathlib.Path(sys.argv[1])
+
+
+def die_before(step):
+    left = [step]
+
+    def counted(function):
+        def wrapper(*args, **kwargs):
+            left[0] -= 1
+            if left[0] < 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return function(*args, **kwargs)
+
+        return wrapper
+
+    for module, name in [
+        (os, "open"), (os, "fsync"), (os, "unlink"), (os, "rmdir"), (os, "close"), (atomic_folder, "_exchange"),
+        (pathlib.Path, "rename"), (pathlib.Path, "mkdir"), (pathlib.Path, "open"), (shutil, "rmtree"),
+    ]:
+        setattr(module, name, counted(getattr(module, name)))
+
+
+def look(path):
+    try:
+        metadata, tensors = load_folder(path, "example")
+    except PersistenceError as error:
+        assert "There is no folder" in str(error), error
+        return "nothing"
+    assert tensors["W"].tolist() == [len(metadata["name"])], (metadata, tensors)
+    return metadata["name"]
+
+
+def save(path, name):
+    save_folder(path, "example", {"name": name}, {"W": torch.tensor([len(name)])})
+
+
+for way in ("exchange", "backup"):
+    if way == "backup":
+        atomic_folder._exchange = lambda one, other: False
+    for before in ("nothing", "first", "backup"):
+        outcomes = []
+        for step in range(1000):
+            path = parent / f"{way}-{before}-{step}" / "model"
+            path.parent.mkdir()
+            if before != "nothing":
+                save(path, before)
+            if before == "backup":
+                path.rename(atomic_folder._sibling(path, "backup"))
+            child = os.fork()
+            if not child:
+                die_before(step)
+                save(path, "second")
+                os._exit(0)
+            _, status = os.waitpid(child, 0)
+            outcomes.append(look(path))
+            save(path, "the third")
+            assert look(path) == "the third"
+            assert os.listdir(path.parent) == ["model"], os.listdir(path.parent)
+            if not os.WIFSIGNALED(status):
+                assert os.waitstatus_to_exitcode(status) == 0
+                break
+        # All of the old until some step, all of the new from then on.
+        turn = outcomes.index("second")
+        assert outcomes == [before] * turn + ["second"] * (len(outcomes) - turn), outcomes
+        print(way, before, turn, len(outcomes))
+"""
+
+
+def test_kill_before_every_step(tmp_path):
+    command = [sys.executable, "-c", DYING_SAVE, str(tmp_path)]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    assert result.returncode == 0, result.stderr
+    lines = [line.split() for line in result.stdout.splitlines()]
+    assert [line[0] for line in lines] == ["exchange"] * 3 + ["backup"] * 3
+    assert [line[1] for line in lines] == ["nothing", "first", "backup"] * 2
+    # Each save had steps before the change and after it.
+    assert all(0 < int(turn) < int(steps) - 1 for _, _, turn, steps in lines)
+
+
+def test_savers_at_the_same_time(tmp_path, way):
+    """Several threads save to one path; each lock is of one thread, so they behave as processes do."""
+
+    def save_often(number):
+        for _ in range(15):
+            save_folder(tmp_path / "model", "example", {"number": number}, {"W": torch.full((100,), number)})
+
+    with ThreadPoolExecutor(3) as pool:
+        saves = [pool.submit(save_often, number) for number in range(3)]
+        while not all(save.done() for save in saves):
+            if (tmp_path / "model").exists():
+                metadata, tensors = load_folder(tmp_path / "model", "example")
+                assert (tensors["W"] == metadata["number"]).all()
+        for save in saves:
+            save.result()
+    save_folder(tmp_path / "model", "example", *NEW)
+    assert_holds(tmp_path / "model", NEW)
+    assert names_in(tmp_path) == ["model"]

@@ -1,0 +1,174 @@
+import contextlib
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from contextualdag.errors import TrainingError
+from contextualdag.network import ContextNetwork, MeanNetwork, initialise
+from contextualdag.projection import DAGProjection, Order
+from contextualdag.training import selection
+from contextualdag.training.mean import HIDDEN_LAYERS, fit_mean
+from contextualdag.training.path import Path, PathFitter, PathPoint, equispaced_budgets, geometric_budgets
+from contextualdag.training.trainer import Fit, Masked, Split, TrainingSettings, residual_loss, train
+
+
+def two_nodes(n=400):
+    """x1 drives x2 for z < 0, x2 drives x1 for z > 0."""
+    generator = torch.Generator().manual_seed(0)
+    Z = torch.rand(2 * n, 1, generator=generator) * 2 - 1
+    X = torch.randn(2 * n, 2, generator=generator)
+    forward = X.clone()
+    forward[:, 1] += X[:, 0]
+    backward = X.clone()
+    backward[:, 0] += X[:, 1]
+    X = torch.where(Z < 0, forward, backward)
+    return Split(X[:n], Z[:n], X[n:], Z[n:])
+
+
+def network_for(split, **settings):
+    arguments = {"hidden_layers": (16,), "activation": "silu", "dropout": 0.0} | settings
+    network = ContextNetwork(split.Z.shape[1], split.X.shape[1], **arguments)
+    initialise(network, torch.Generator().manual_seed(0))
+    return network
+
+
+def test_network_has_a_zero_diagonal_and_only_allowed_edges():
+    split = two_nodes(5)
+    network = network_for(split)
+    assert network.last.out_features == 2
+    W = network(split.Z)
+    assert bool((W.diagonal(dim1=1, dim2=2) == 0).all())
+    assert bool((W[:, 0, 1] != 0).all())
+    only = network_for(split, allowed=torch.tensor([[True, True], [False, True]]))
+    assert bool((only(split.Z)[:, 1, 0] == 0).all())
+    assert only.last.out_features == 1
+
+
+def test_training_stops_at_the_best_validation_loss():
+    split = two_nodes()
+    network = network_for(split)
+    seen = []
+    fit = train(network, nn.Identity(), split, TrainingSettings(0.01, 500, 5), progress=lambda *row: seen.append(row))
+    losses = [validation for _, _, validation in seen]
+    assert fit.validation_loss == min(losses)
+    assert losses.index(min(losses)) == fit.epochs
+    assert len(losses) == fit.epochs + 6  # five without improvement after it, and the first is epoch 0
+    with torch.no_grad():
+        again = residual_loss(network.eval(), nn.Identity(), split.X_val, split.Z_val)
+    assert float(again) == pytest.approx(fit.validation_loss)
+
+
+def test_divergence_is_said():
+    split = two_nodes()
+    with pytest.raises(TrainingError, match=r"training has diverged. Try a smaller learning_rate than 1e\+20"):
+        train(network_for(split), nn.Identity(), split, TrainingSettings(1e20, 100, 10))
+
+
+def test_masked_takes_the_mask_of_its_mode():
+    layer = Masked(torch.zeros(3, 2, 2), torch.ones(3, 2, 2))
+    W = torch.randn(3, 2, 2)
+    assert torch.equal(layer.train()(W), W * 0)
+    assert torch.equal(layer.eval()(W), W)
+
+
+def test_mean_of_a_function_of_the_context():
+    generator = torch.Generator().manual_seed(0)
+    Z = torch.rand(2000, 1, generator=generator) * 2 - 1
+    truth = torch.cat([3 * Z + 1, torch.sin(4 * Z)], dim=1)
+    X = truth + 0.1 * torch.randn(2000, 2, generator=generator)
+    network = MeanNetwork(1, 2, HIDDEN_LAYERS, "silu")
+    initialise(network, generator)
+    fit_mean(network, Split(X[:1000], Z[:1000], X[1000:], Z[1000:]))
+    with torch.no_grad():
+        assert float((network(Z) - truth).abs().mean()) < 0.05
+
+
+def a_path(split, stop_after=None):
+    fitter = PathFitter(network_for(split, dropout=0.2), DAGProjection(acyclicity=Order()), split, TrainingSettings(0.01), 3)
+    path, saves = Path(), []
+
+    def saved(path):
+        saves.append(len(path.points))
+        if len(saves) == stop_after:
+            raise KeyboardInterrupt
+
+    with contextlib.suppress(KeyboardInterrupt):
+        fitter.fit(path, geometric_budgets(50), saved, lambda what, done: None)
+    return fitter, path
+
+
+def test_path_runs_from_dense_to_empty_and_recovers_the_turn():
+    split = two_nodes()
+    fitter, path = a_path(split)
+    budgets = [point.l1_budget for point in path.points]
+    assert budgets[0] == math.inf
+    assert budgets[-1] == 0
+    assert budgets[1:] == sorted(budgets[1:], reverse=True)
+    assert path.points[-1].n_edges == 0
+    best = selection.relaxed(path.points, lambda index: fitter.refit(path, index))
+    point = path.points[best]
+    W = fitter.graphs(point, torch.tensor([[-0.7], [0.7]]))
+    assert (W != 0).tolist() == [[[False, True], [False, False]], [[False, False], [True, False]]]
+
+
+def test_an_interrupted_path_goes_on_to_the_same_end():
+    split = two_nodes(100)
+    _, whole = a_path(split)
+    for stop_after in (1, 2, 5):
+        _, path = a_path(split, stop_after)
+        assert len(path.points) < len(whole.points)
+        fresh, _ = a_path(split, 1)
+        fresh.fit(path, geometric_budgets(50), lambda path: None, lambda what, done: None)
+        assert [p.l1_budget for p in path.points] == [p.l1_budget for p in whole.points]
+        for ours, theirs in zip(path.points, whole.points, strict=True):
+            assert ours.fit.validation_loss == theirs.fit.validation_loss
+            assert all(torch.equal(ours.fit.state[name], theirs.fit.state[name]) for name in theirs.fit.state)
+
+
+def test_grids():
+    points = [PathPoint(math.inf, 0.0, 50.0, None)]
+    following = equispaced_budgets(5)
+    while (budget := following(8.0, points)) is not None:
+        points.append(PathPoint(budget, 0.0, budget, None))
+    assert [point.l1_budget for point in points[1:]] == [8.0, 6.0, 4.0, 2.0, 0.0]
+    points = points[:1]
+    following = geometric_budgets(4)
+    while (budget := following(8.0, points)) is not None:
+        points.append(PathPoint(budget, 0.0, 50.0, None))
+    assert [point.l1_budget for point in points[1:]] == pytest.approx([6.4, 5.12, 4.096, 0.0])
+
+
+def losses(values):
+    points = [PathPoint(math.inf, 0.0, 99.0, Fit({}, 0.0, 0.0, 0))]
+    return points + [PathPoint(1 / (i + 1), 0.0, 20.0 - i, Fit({}, 0.0, -float(v), 0)) for i, v in enumerate(values)]
+
+
+def refit_with(points, values, asked):
+    def refit(index):
+        asked.append(index)
+        point = points[index]
+        return PathPoint(point.l1_budget, 0.0, point.n_edges, point.fit, Fit({}, 0.0, values[index - 1], 0))
+
+    return refit
+
+
+@pytest.mark.parametrize("best", range(20))
+def test_relaxed_finds_the_least_of_a_valley_without_asking_for_all(best):
+    values = [abs(i - best) for i in range(20)]
+    points, asked = losses(values), []
+    assert selection.relaxed(points, refit_with(points, values, asked)) == best + 1
+    assert len(asked) == len(set(asked)) <= 12
+
+
+def test_other_choices():
+    points = losses([3.0, 2.0, 5.0, 1.0])
+    assert selection.by_validation_loss(points) == 3
+    assert selection.by_n_edges(points, 18.4) == 3
+    assert selection.by_n_edges(points, 0) == 4
+    assert selection.by_budget(points, 0.49) == 2
+    values = [2.0, 1.0, 1.05, 1.2]
+    selection.relaxed(points, refit_with(points, values, []))
+    assert selection.within_one_standard_error(points, lambda index: [0.9, 1.0, 1.1]) == 3
+    assert selection.within_one_standard_error(points, lambda index: [1.0, 1.0, 1.0]) == 2
