@@ -1,5 +1,7 @@
+import contextlib
 import subprocess
 import sys
+import time
 
 import networkx as nx
 import numpy as np
@@ -254,3 +256,60 @@ def test_bad_use_of_a_model(model, data):
 def test_bad_parameters(data, name, value):
     with pytest.raises(InvalidParameterError, match=f"The '{name}' parameter of ContextualDAG must be"):
         ContextualDAG(**{name: value}).fit(data.X, data.Z)
+
+
+FIT = """
+import sys, numpy as np
+from contextualdag import ContextualDAG
+folder = sys.argv[1]
+data = np.load(folder + "/data.npz")
+model = ContextualDAG(hidden_layers=(32,), random_state=7).fit(data["X"], data["Z"], checkpoint=folder + "/checkpoint")
+np.savez(folder + "/done.npz", W=model.adjacency(data["Z"]), path=model.path_.drop(columns="selected").to_numpy())
+"""
+
+
+def test_a_killed_fit_goes_on_to_the_same_model(data, tmp_path):
+    X, Z = data.X[:300], data.Z[:300]
+    whole = ContextualDAG(hidden_layers=(32,), random_state=7).fit(X, Z)
+    np.savez(tmp_path / "data.npz", X=X, Z=Z)
+    command = [sys.executable, "-c", FIT, str(tmp_path)]
+    saves = tmp_path / "checkpoint" / "metadata.json"
+    for n_points in (3, 9):  # killed twice in the middle of the path, with SIGKILL
+        process = subprocess.Popen(command)  # noqa: S603
+        wait_for(lambda wanted=n_points: saves.exists() and saves.read_text().count('"l1_budget"') >= wanted)
+        process.kill()
+        assert process.wait() == -9
+        assert not (tmp_path / "done.npz").exists()
+    subprocess.run(command, check=True)  # noqa: S603
+    done = np.load(tmp_path / "done.npz")
+    np.testing.assert_array_equal(done["W"], whole.adjacency(Z))
+    np.testing.assert_array_equal(done["path"], whole.path_.drop(columns="selected").to_numpy())
+
+
+def wait_for(condition, seconds=120):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        with contextlib.suppress(FileNotFoundError):
+            if condition():
+                return
+        time.sleep(0.02)
+    raise AssertionError("waited in vain")
+
+
+def test_a_checkpoint_of_other_data_or_settings_is_refused(data, tmp_path):
+    X, Z = data.X[:200], data.Z[:200]
+    settings = QUICK | {"n_budgets": 2}
+    first = ContextualDAG(**settings).fit(X, Z, checkpoint=tmp_path / "checkpoint")
+    again = ContextualDAG(**settings).fit(X, Z, checkpoint=tmp_path / "checkpoint")
+    np.testing.assert_array_equal(first.adjacency(Z), again.adjacency(Z))
+    with pytest.raises(PersistenceError, match="belongs to other data or settings"):
+        ContextualDAG(**settings).fit(X + 1e-3 * X**2, Z, checkpoint=tmp_path / "checkpoint")
+    with pytest.raises(PersistenceError, match="belongs to other data or settings"):
+        ContextualDAG(**settings, dropout=0.1).fit(X, Z, checkpoint=tmp_path / "checkpoint")
+
+
+def test_a_checkpoint_without_a_seed_remembers_its_own(data, tmp_path):
+    X, Z = data.X[:200], data.Z[:200]
+    settings = QUICK | {"n_budgets": 2, "random_state": None}
+    first, again = (ContextualDAG(**settings).fit(X, Z, checkpoint=tmp_path / "checkpoint") for _ in range(2))
+    np.testing.assert_array_equal(first.adjacency(Z), again.adjacency(Z))

@@ -3,8 +3,9 @@
 import copy
 import math
 import os
+import secrets
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from contextualdag.estimators.tables import Array, ContextEncoder, read_variable
 from contextualdag.network import ContextNetwork, MeanNetwork, initialise
 from contextualdag.projection import DAGProjection, LogDet, Order
 from contextualdag.training import selection as selections
+from contextualdag.training.checkpoint import Checkpoint, fingerprint
 from contextualdag.training.mean import HIDDEN_LAYERS, fit_mean
 from contextualdag.training.path import Path, PathFitter, PathPoint, shrunken_graphs
 from contextualdag.training.trainer import Split, TrainingSettings
@@ -145,6 +147,8 @@ class ContextualDAG(GraphEstimator):
         Z: Any,
         X_val: Any = None,
         Z_val: Any = None,
+        *,
+        checkpoint: str | os.PathLike[str] | None = None,
     ) -> "ContextualDAG":
         """Learn the graphs.
 
@@ -156,6 +160,9 @@ class ContextualDAG(GraphEstimator):
             Contexts of the same samples. Categorical columns are one-hot encoded.
         X_val, Z_val : optional
             A validation set; by default `validation_fraction` of the rows is held out.
+        checkpoint : path, optional
+            A folder to keep the path in after every budget. A fit that was killed goes on from there when it is started
+            again with the same data and settings, and ends with the same model.
 
         Returns
         -------
@@ -163,7 +170,11 @@ class ContextualDAG(GraphEstimator):
             The estimator itself.
         """
         check_parameters(self)
-        rng = np.random.default_rng(self.random_state)
+        kept = None if checkpoint is None else Checkpoint(checkpoint)
+        entropy = self.random_state
+        if entropy is None:
+            entropy = secrets.randbits(63) if kept is None or kept.seed is None else kept.seed
+        rng = np.random.default_rng(entropy)
         values, names = read_variables(X)
         encoder = ContextEncoder.learn(Z)
         contexts = encoder.encode(Z)
@@ -196,7 +207,7 @@ class ContextualDAG(GraphEstimator):
         with torch.random.fork_rng(devices=[self._device] if self._device.type == "cuda" else []):
             allowed = torch.from_numpy(np.outer(varies, varies))
             self._build(contexts.shape[1], allowed, with_mean=self.intercept == "contextual")
-            self._fit(split, seed)
+            self._fit(split, seed, kept, entropy)
         residuals = self._residuals(values, contexts)
         self.noise_scale_ = np.sqrt((residuals**2).mean(0))
         return self
@@ -293,7 +304,7 @@ class ContextualDAG(GraphEstimator):
         acyclicity = ACYCLICITIES[self.acyclicity] if isinstance(self.acyclicity, str) else self.acyclicity
         self._layer = DAGProjection(acyclicity=acyclicity).to(self._device)
 
-    def _fit(self, split: Split, seed: int) -> None:
+    def _fit(self, split: Split, seed: int, checkpoint: Checkpoint | None, entropy: int) -> None:
         generator = torch.Generator().manual_seed(seed)
         initialise(self._network, generator)
         if self._mean_network is not None:
@@ -305,18 +316,30 @@ class ContextualDAG(GraphEstimator):
         settings = TrainingSettings(self.learning_rate, self.max_epochs, self.patience)
         fitter = PathFitter(self._network, self._layer, split, settings, seed)
         self._path = Path()
-        fitter.fit(self._path, BUDGETS[self.budgets](self.n_budgets), lambda path: None, lambda what, done: None)
-        self._selected = self._choose(fitter, split)
+        if checkpoint is not None:
+            parameters = {name: value for name, value in self.get_params(deep=False).items() if name != "device"}
+            data = (split.X, split.Z, split.X_val, split.Z_val)
+            self._path = checkpoint.begin(fingerprint(parameters, data), entropy)
+        save = (lambda path: None) if checkpoint is None else checkpoint.save
+        fitter.fit(self._path, BUDGETS[self.budgets](self.n_budgets), save, lambda what, done: None)
+        self._selected = self._choose(fitter, split, save)
 
-    def _choose(self, fitter: PathFitter, split: Split) -> int:
+    def _choose(self, fitter: PathFitter, split: Split, save: Callable[[Path], None]) -> int:
         points = self._path.points
+
+        def refit(index: int) -> PathPoint:
+            points[index] = fitter.refit(self._path, index)
+            save(self._path)
+            return points[index]
+
         if self.selection == "min":
             return selections.by_validation_loss(points)
         if not isinstance(self.selection, str):
             index = selections.by_n_edges(points, self.selection)
-            points[index] = fitter.refit(self._path, index)
+            if points[index].refit is None:
+                refit(index)
             return index
-        best = selections.relaxed(points, lambda index: fitter.refit(self._path, index))
+        best = selections.relaxed(points, refit)
         if self.selection == "relaxed":
             return best
 
@@ -375,6 +398,4 @@ class ContextualDAG(GraphEstimator):
         return varies
 
     def _choose_device(self) -> str:
-        if self.device == "auto":
-            return "cuda" if torch.cuda.is_available() else "cpu"
-        return self.device
+        return ("cuda" if torch.cuda.is_available() else "cpu") if self.device == "auto" else self.device

@@ -2,17 +2,15 @@
 
 import os
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor
 
 from contextualdag.errors import NotFittedError
 from contextualdag.estimators.tables import ContextEncoder
 from contextualdag.persistence import load_folder, save_folder
 from contextualdag.projection import LogDet, Order
-from contextualdag.training.path import Path, PathPoint
-from contextualdag.training.trainer import Fit
+from contextualdag.training.checkpoint import named, pack_path, unpack_path
 
 if TYPE_CHECKING:
     from contextualdag.estimators.contextual import ContextualDAG
@@ -29,35 +27,21 @@ def save_model(model: "ContextualDAG", path: str | os.PathLike[str]) -> None:
     parameters = model.get_params(deep=False)
     if not isinstance(model.acyclicity, str):
         parameters["acyclicity"] = {"solver": type(model.acyclicity).__name__, **asdict(model.acyclicity)}
-    points, encoder = model._path.points, model.encoder_
+    encoder = model.encoder_
+    path_metadata, tensors = pack_path(model._path)
     metadata = {
         "parameters": parameters,
         "names": model.names_,
         "context": [{"name": n, "categories": c} for n, c in zip(encoder.names, encoder.categories, strict=True)],
         "x_scale": model._x_scale,
-        "largest_budget": model._path.largest_budget,
-        "selected": model._selected,
         "has_mean_network": model._mean_network is not None,
-        "points": [
-            {
-                "l1_budget": point.l1_budget,
-                "threshold": point.threshold,
-                "n_edges": point.n_edges,
-                "fit": _results(point.fit),
-                "refit": None if point.refit is None else _results(point.refit),
-            }
-            for point in points
-        ],
+        "selected": model._selected,
+        "path": path_metadata,
     }
-    tensors = {f"array/{name}": torch.from_numpy(getattr(model, name).copy()) for name in ARRAYS}
+    tensors |= {f"array/{name}": torch.from_numpy(getattr(model, name).copy()) for name in ARRAYS}
     tensors["array/allowed"] = model._allowed
-    tensors |= _prefixed("pretrained", model._path.pretrained)
     if model._mean_network is not None:
-        tensors |= _prefixed("mean", model._mean_network.state_dict())
-    for index, point in enumerate(points):
-        tensors |= _prefixed(f"fit/{index}", point.fit.state)
-        if point.refit is not None:
-            tensors |= _prefixed(f"refit/{index}", point.refit.state)
+        tensors |= {f"mean/{name}": value for name, value in model._mean_network.state_dict().items()}
     save_folder(path, KIND, metadata, tensors)
 
 
@@ -79,30 +63,8 @@ def load_model(cls: type["ContextualDAG"], path: str | os.PathLike[str], device:
     model._device = torch.device(model._choose_device())
     model._build(len(model._z_mean), tensors["array/allowed"], with_mean=metadata["has_mean_network"])
     if model._mean_network is not None:
-        model._mean_network.load_state_dict(_of(tensors, "mean"))
+        model._mean_network.load_state_dict(named(tensors, "mean"))
         model._mean_network.eval().requires_grad_(False)
-    points = [
-        PathPoint(
-            row["l1_budget"],
-            row["threshold"],
-            row["n_edges"],
-            Fit(_of(tensors, f"fit/{index}"), **row["fit"]),
-            None if row["refit"] is None else Fit(_of(tensors, f"refit/{index}"), **row["refit"]),
-        )
-        for index, row in enumerate(metadata["points"])
-    ]
-    model._path = Path(_of(tensors, "pretrained"), metadata["largest_budget"], points)
+    model._path = unpack_path(metadata["path"], tensors)
     model._selected = metadata["selected"]
     return model
-
-
-def _results(fit: Fit) -> dict[str, Any]:
-    return {"train_loss": fit.train_loss, "validation_loss": fit.validation_loss, "epochs": fit.epochs}
-
-
-def _prefixed(prefix: str, state: dict[str, Tensor]) -> dict[str, Tensor]:
-    return {f"{prefix}/{name}": value for name, value in state.items()}
-
-
-def _of(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    return {name.removeprefix(prefix + "/"): value for name, value in tensors.items() if name.startswith(prefix + "/")}

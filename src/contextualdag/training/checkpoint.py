@@ -1,0 +1,94 @@
+"""A path that is being fitted, kept in a folder after every step, so that a killed fit can go on."""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path as FilePath
+from typing import Any
+
+from torch import Tensor
+
+from contextualdag.errors import PersistenceError
+from contextualdag.persistence import load_folder, save_folder
+from contextualdag.training.path import Path, PathPoint
+from contextualdag.training.trainer import Fit
+
+KIND = "checkpoint"
+
+
+class Checkpoint:
+    """One folder with one path. `seed` is that of a path begun earlier, None if there is none.
+
+    Parameters
+    ----------
+    folder : path
+        Written by nothing else; created when first saved to.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = folder
+        self.seed: int | None = None
+        self._fingerprint: str | None = None
+        self._begun: Path | None = None
+        if FilePath(folder).exists():
+            metadata, tensors = load_folder(folder, KIND)
+            self.seed, self._fingerprint = metadata["seed"], metadata["fingerprint"]
+            self._begun = unpack_path(metadata["path"], tensors)
+
+    def begin(self, fingerprint: str, seed: int) -> Path:
+        """The path begun earlier, or a new one. Data or settings that differ from the earlier ones are refused."""
+        if self._begun is not None and self._fingerprint != fingerprint:
+            raise PersistenceError(
+                f"The checkpoint in {os.fspath(self.folder)} belongs to other data or settings. Use another folder, or "
+                "delete it to start anew."
+            )
+        self.seed, self._fingerprint = seed, fingerprint
+        return Path() if self._begun is None else self._begun
+
+    def save(self, path: Path) -> None:
+        """Keep the path as it is now."""
+        metadata, tensors = pack_path(path)
+        save_folder(self.folder, KIND, {"seed": self.seed, "fingerprint": self._fingerprint, "path": metadata}, tensors)
+
+
+def fingerprint(settings: dict[str, Any], tensors: Iterable[Tensor]) -> str:
+    """A hash that changes with any setting and any number of the data."""
+    digest = hashlib.sha256(json.dumps(settings, sort_keys=True, default=repr).encode())
+    for tensor in tensors:
+        digest.update(repr(tuple(tensor.shape)).encode())
+        digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+    return digest.hexdigest()
+
+
+def pack_path(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """A path as JSON and named tensors."""
+    tensors = {f"pretrained/{name}": value for name, value in path.pretrained.items()}
+    rows = []
+    for index, point in enumerate(path.points):
+        row: dict[str, Any] = {"l1_budget": point.l1_budget, "threshold": point.threshold, "n_edges": point.n_edges}
+        for kind, fit in (("fit", point.fit), ("refit", point.refit)):
+            if fit is None:
+                row[kind] = None
+                continue
+            row[kind] = {"train_loss": fit.train_loss, "validation_loss": fit.validation_loss, "epochs": fit.epochs}
+            tensors |= {f"{kind}/{index}/{name}": value for name, value in fit.state.items()}
+        rows.append(row)
+    return {"largest_budget": path.largest_budget, "points": rows}, tensors
+
+
+def unpack_path(metadata: dict[str, Any], tensors: dict[str, Tensor]) -> Path:
+    """What `pack_path` packed."""
+    points = []
+    for index, row in enumerate(metadata["points"]):
+        fits = {
+            kind: None if row[kind] is None else Fit(named(tensors, f"{kind}/{index}"), **row[kind])
+            for kind in ("fit", "refit")
+        }
+        points.append(PathPoint(row["l1_budget"], row["threshold"], row["n_edges"], **fits))
+    return Path(named(tensors, "pretrained"), metadata["largest_budget"], points)
+
+
+def named(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """The tensors under a prefix, without it."""
+    return {name.removeprefix(prefix + "/"): value for name, value in tensors.items() if name.startswith(prefix + "/")}
