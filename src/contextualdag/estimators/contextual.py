@@ -238,9 +238,7 @@ class ContextualDAG(GraphEstimator):
         if n_edges is not None:
             most = max(point.n_edges for point in points[1:])
             if not 0 <= n_edges <= most:
-                raise InvalidParameterError(
-                    f"n_edges must be from 0 to {most:.1f}, the densest point of the path. Got {n_edges!r}."
-                )
+                raise InvalidParameterError(f"n_edges must be from 0 to {most:.1f}, the densest point. Got {n_edges!r}.")
             model._selected = selections.by_n_edges(points, n_edges)
         elif l1_budget is not None:
             if not l1_budget >= 0:

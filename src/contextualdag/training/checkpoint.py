@@ -81,11 +81,9 @@ def unpack_path(metadata: dict[str, Any], tensors: dict[str, Tensor]) -> Path:
     """What `pack_path` packed."""
     points = []
     for index, row in enumerate(metadata["points"]):
-        fits = {
-            kind: None if row[kind] is None else Fit(named(tensors, f"{kind}/{index}"), **row[kind])
-            for kind in ("fit", "refit")
-        }
-        points.append(PathPoint(row["l1_budget"], row["threshold"], row["n_edges"], **fits))
+        fit = Fit(named(tensors, f"fit/{index}"), **row["fit"])
+        refit = None if row["refit"] is None else Fit(named(tensors, f"refit/{index}"), **row["refit"])
+        points.append(PathPoint(row["l1_budget"], row["threshold"], row["n_edges"], fit, refit))
     return Path(named(tensors, "pretrained"), metadata["largest_budget"], points)
 
 
