@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from contextualdag import ContextualDAG
 from contextualdag.datasets import make_varying_dag
-from contextualdag.errors import InvalidInputError, InvalidParameterError, NotFittedError, PersistenceError
+from contextualdag.errors import InvalidInputError, InvalidParameterError, NotFittedError, PersistenceError, TrainingError
 from contextualdag.graphs import is_acyclic
 from contextualdag.metrics import f1_score
 from contextualdag.projection import Order
@@ -199,6 +199,16 @@ def test_constant_columns_get_a_warning_and_no_edges(data):
     assert (W[:, 2] == 0).all()
     assert (W[:, :, 2] == 0).all()
     assert np.isfinite(model.score(X, Z))
+
+
+def test_a_fit_that_fails_leaves_the_earlier_one_whole(data):
+    model = ContextualDAG(**QUICK | {"n_budgets": 2}).fit(data.X[:200], data.Z[:200])
+    before = model.adjacency(data.Z[:20])
+    model.set_params(learning_rate=1e30)
+    with pytest.raises(TrainingError, match="diverged"):
+        model.fit(pd.DataFrame(data.X[:200], columns=list("abcde")), np.column_stack([data.Z[:200], data.Z[:200]]))
+    np.testing.assert_array_equal(model.adjacency(data.Z[:20]), before)
+    assert model.names_ == ["x1", "x2", "x3", "x4", "x5"]
 
 
 def bad(X, Z, *rest):

@@ -13,7 +13,7 @@ import torch
 
 from contextualdag.errors import InvalidInputError, InvalidParameterError, NotFittedError
 from contextualdag.estimators.base import GraphEstimator, check_same_samples
-from contextualdag.estimators.parameters import ACYCLICITIES, BUDGETS, check_parameters
+from contextualdag.estimators.parameters import ACYCLICITIES, BUDGETS, PAPER, check_parameters
 from contextualdag.estimators.saved import load_model, save_model
 from contextualdag.estimators.tables import Array, ContextEncoder, read_variables
 from contextualdag.network import ContextNetwork, MeanNetwork, initialise
@@ -130,16 +130,7 @@ class ContextualDAG(GraphEstimator):
         **overrides
             Any parameter of the constructor.
         """
-        settings: dict[str, Any] = {
-            "acyclicity": "logdet",
-            "selection": "min",
-            "activation": "relu",
-            "dropout": 0.0,
-            "intercept": "none",
-            "budgets": "equispaced",
-            "n_budgets": 20,
-        }
-        return cls(**(settings | overrides))
+        return cls(**(PAPER | overrides))
 
     def fit(
         self,
@@ -169,6 +160,12 @@ class ContextualDAG(GraphEstimator):
         ContextualDAG
             The estimator itself.
         """
+        fitted = copy.copy(self)
+        fitted._fit_tables(X, Z, X_val, Z_val, checkpoint)
+        self.__dict__.update(fitted.__dict__)  # only now, so that a fit that fails leaves an earlier one whole
+        return self
+
+    def _fit_tables(self, X: Any, Z: Any, X_val: Any, Z_val: Any, checkpoint: str | os.PathLike[str] | None) -> None:
         check_parameters(self)
         kept = None if checkpoint is None else Checkpoint(checkpoint)
         entropy = self.random_state
@@ -210,7 +207,6 @@ class ContextualDAG(GraphEstimator):
             self._fit(split, seed, kept, entropy)
         residuals = self._residuals(values, contexts)
         self.noise_scale_ = np.sqrt((residuals**2).mean(0))
-        return self
 
     def select(self, n_edges: float | None = None, l1_budget: float | None = None) -> "ContextualDAG":
         """Another point of the fitted path; nothing is refitted.
@@ -392,7 +388,7 @@ class ContextualDAG(GraphEstimator):
             raise InvalidInputError("X needs at least two columns that vary.")
         if not varies.all():
             constant = [name for name, moves in zip(self.names_, varies, strict=True) if not moves]
-            warnings.warn(f"Columns of X that do not vary get no edges: {constant}.", UserWarning, stacklevel=3)
+            warnings.warn(f"Columns of X that do not vary get no edges: {constant}.", UserWarning, stacklevel=4)
         return varies
 
     def _choose_device(self) -> str:

@@ -19,6 +19,15 @@ INTERCEPTS = ("contextual", "constant", "none")
 SELECTIONS = ("relaxed", "min", "1se")
 # One start keeps a little less weight than three and recovers graphs as well, at half the cost.
 ACYCLICITIES: dict[str, Order | LogDet] = {"order": Order(starts=1), "logdet": LogDet()}
+PAPER: dict[str, Any] = {
+    "acyclicity": "logdet",
+    "selection": "min",
+    "activation": "relu",
+    "dropout": 0.0,
+    "intercept": "none",
+    "budgets": "equispaced",
+    "n_budgets": 20,
+}
 
 
 def check_parameters(model: "ContextualDAG") -> None:
