@@ -69,6 +69,17 @@ def test_edges_agree_with_adjacency(model, data):
     assert len(graph.edges) == (W[0] != 0).sum()
 
 
+def test_columns_go_by_name_where_they_have_one(model, data):
+    test = data[1000:]
+    X = pd.DataFrame(test.X, columns=list("abcde"))
+    assert model.score(X[list("edcba")], test.Z) == pytest.approx(model.score(X, test.Z), rel=1e-9)
+    assert model.score(test.X, test.Z) == pytest.approx(model.score(X, test.Z), rel=1e-9)
+    with pytest.raises(InvalidInputError, match=r"X has the columns .*'z'.*; the model was fitted on \['a', 'b'"):
+        model.score(X.rename(columns={"a": "z"}), test.Z)
+    with pytest.raises(InvalidInputError, match="X_val has the columns"):
+        ContextualDAG(**QUICK).fit(X, test.Z, X.rename(columns={"a": "z"}), test.Z)
+
+
 def test_select_changes_a_copy_only(model, data):
     Z = data.Z[:50]
     before = model.adjacency(Z)
@@ -261,6 +272,7 @@ def test_bad_use_of_a_model(model, data):
         ("acyclicity", "notears"), ("selection", "best"), ("selection", -1), ("hidden_layers", 5), ("hidden_layers", (0,)),
         ("activation", "sin"), ("dropout", 1.0), ("dropout", "a"), ("intercept", True), ("budgets", 3), ("n_budgets", 0),
         ("learning_rate", 0), ("max_epochs", 1.5), ("patience", 0), ("validation_fraction", 1.5),
+        ("random_state", -1), ("random_state", "a"), ("device", 3),
     ],
 )  # fmt: skip
 def test_bad_parameters(data, name, value):

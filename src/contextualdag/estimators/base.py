@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from contextualdag.errors import InvalidInputError, NotFittedError
-from contextualdag.estimators.tables import Array, ContextEncoder, read_variables
+from contextualdag.estimators.tables import Array, ContextEncoder, has_names, read_variables
 
 if TYPE_CHECKING:
     import networkx
@@ -114,9 +114,9 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
         float
             One at best; zero if nothing is explained. Variables that do not vary in `X` are left out.
         """
-        values, names = read_variables(X)
         Z = self._encode(Z)
-        self._check_variables(names, values, Z)
+        values = self._variables(X, "X")
+        check_same_samples(values, Z)
         error = np.concatenate([self._residuals(x, z) for x, z in zip(_parts(values), _parts(Z), strict=True)])
         total = ((values - values.mean(0)) ** 2).sum(0)
         varies = total > 0
@@ -156,12 +156,18 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
             raise NotFittedError(f"This {type(self).__name__} is not fitted yet. Call fit(X, Z) first.")
         return self.encoder_.encode(Z)
 
-    def _check_variables(self, names: list[str], X: Array, Z: Array) -> None:
+    def _variables(self, X: Any, what: str) -> Array:
+        """The variables of the fit in their order: by name where X has names, by position where it has none."""
+        values, names = read_variables(X)
         if len(names) != len(self.names_):
             raise InvalidInputError(
-                f"X has {len(names)} columns; the model was fitted on {len(self.names_)}: {self.names_}."
+                f"{what} has {len(names)} columns; the model was fitted on {len(self.names_)}: {self.names_}."
             )
-        check_same_samples(X, Z)
+        if not has_names(X) or names == self.names_:
+            return values
+        if set(names) != set(self.names_):
+            raise InvalidInputError(f"{what} has the columns {names}; the model was fitted on {self.names_}.")
+        return values[:, [names.index(name) for name in self.names_]]
 
 
 def check_same_samples(X: Array, Z: Array) -> None:

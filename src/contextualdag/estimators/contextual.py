@@ -176,6 +176,7 @@ class ContextualDAG(GraphEstimator):
         encoder = ContextEncoder.learn(Z)
         contexts = encoder.encode(Z)
         check_same_samples(values, contexts)
+        self.names_, self.encoder_ = names, encoder
         if (X_val is None) != (Z_val is None):
             raise InvalidInputError("X_val and Z_val belong together: pass both or neither.")
         if X_val is None:
@@ -183,14 +184,11 @@ class ContextualDAG(GraphEstimator):
             values_val, contexts_val = values[held_out], contexts[held_out]
             values, contexts = values[train], contexts[train]
         else:
-            values_val, contexts_val = read_variables(X_val)[0], encoder.encode(Z_val)
+            values_val, contexts_val = self._variables(X_val, "X_val"), encoder.encode(Z_val)
             check_same_samples(values_val, contexts_val)
-            if values_val.shape[1] != values.shape[1]:
-                raise InvalidInputError(f"X_val has {values_val.shape[1]} columns and X has {values.shape[1]}.")
             if len(values) < 2 or len(values_val) < 1:
                 raise InvalidInputError(f"X needs two rows and X_val one at least. Got {len(values)} and {len(values_val)}.")
 
-        self.names_, self.encoder_ = names, encoder
         self._device = torch.device(self._choose_device())
         self._z_mean, self._z_scale = contexts.mean(0), contexts.std(0)
         self._z_scale[self._z_scale == 0] = 1
@@ -211,7 +209,8 @@ class ContextualDAG(GraphEstimator):
     def select(self, n_edges: float | None = None, l1_budget: float | None = None) -> "ContextualDAG":
         """Another point of the fitted path; nothing is refitted.
 
-        Where a refit was made on the way to the default choice its weights are reported, else the shrunken ones.
+        Where a refit was made on the way to the default choice its weights are reported, else the shrunken ones. The noise
+        of `sample` stays that of the first choice.
 
         Parameters
         ----------

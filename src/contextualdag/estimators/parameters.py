@@ -51,6 +51,10 @@ def check_parameters(model: "ContextualDAG") -> None:
     require(_is_one_of(model.budgets, BUDGETS), "budgets", f"one of {sorted(BUDGETS)}")
     for name in ("n_budgets", "max_epochs", "patience"):
         require(_is_count(getattr(model, name)), name, "an integer of at least 1")
+    seed = model.random_state
+    known = seed is None or _is_count(seed) or (isinstance(seed, int) and seed == 0)
+    require(known, "random_state", "None or an integer of at least 0")
+    require(isinstance(model.device, str), "device", "'auto' or the name of a device")
     rate, share = model.learning_rate, model.validation_fraction
     require(_in(rate, 0, math.inf) and 0 < rate < math.inf, "learning_rate", "a positive number")
     require(_in(share, 0, 1) and 0 < share < 1, "validation_fraction", "a float in (0, 1)")

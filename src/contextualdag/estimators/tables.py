@@ -57,7 +57,7 @@ class ContextEncoder:
     def encode(self, Z: Any) -> Array:
         """Z as an array (n, m) of finite numbers."""
         columns, names = _columns(Z, "Z", "z")
-        if _has_names(Z):
+        if has_names(Z):
             missing = [name for name in self.names if name not in names]
             if missing:
                 raise InvalidInputError(
@@ -77,7 +77,7 @@ class ContextEncoder:
 
 
 def _columns(table: Any, what: str, prefix: str) -> tuple[list[NDArray[Any]], list[str]]:
-    if _has_names(table):
+    if has_names(table):
         names = [str(name) for name in table.columns]
     else:
         array = np.asarray(table)
@@ -91,13 +91,14 @@ def _columns(table: Any, what: str, prefix: str) -> tuple[list[NDArray[Any]], li
         raise InvalidInputError(f"Column names of {what} must differ. Found more than once: {twice}.")
     if not names:
         raise InvalidInputError(f"{what} has no columns.")
-    if _has_names(table):
+    if has_names(table):
         frame = nw.from_native(table, eager_only=True)
         return [frame[:, i].to_numpy() for i in range(len(names))], names
     return list(array.T), names
 
 
-def _has_names(table: Any) -> bool:
+def has_names(table: Any) -> bool:
+    """Whether the columns of a table have names of their own."""
     return hasattr(table, "columns")
 
 
