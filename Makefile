@@ -3,7 +3,11 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: test check format bench clean
+
+.PHONY: demo test check format bench clean
+
+demo: $(INSTALLED)
+	$(BIN)/contextualdag demo
 
 test: $(INSTALLED)
 	$(BIN)/python -m pytest

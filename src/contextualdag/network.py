@@ -72,6 +72,23 @@ class ContextNetwork(nn.Module):
         return functional.linear(self.hidden(z), weight, bias).view(-1, p, p)
 
 
+class Dropout(nn.Module):
+    """Inverted dropout, as `torch.nn.Dropout`, with cheaper random numbers on the CPU: sixteen bits a unit."""
+
+    def __init__(self, share: float) -> None:
+        super().__init__()
+        self.share = share
+
+    def forward(self, h: Tensor) -> Tensor:
+        """Drop units in training, scale the others up."""
+        if not self.training or self.share == 0 or h.device.type != "cpu":
+            return functional.dropout(h, self.share, self.training)
+        bits = torch.empty((h.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
+        limit = round(self.share * 2**16)
+        kept = bits.view(torch.int16)[: h.numel()].view(h.shape) >= limit - 2**15
+        return h * kept.to(h.dtype).mul_(2**16 / (2**16 - limit))
+
+
 class MeanNetwork(nn.Module):
     """Map contexts z (n, m) to means of the variables (n, p): a linear map plus a network that starts at zero."""
 
@@ -103,6 +120,6 @@ def _hidden(n_features: int, hidden_layers: Sequence[int], activation: str, drop
     layers: list[nn.Module] = []
     width = n_features
     for next_width in hidden_layers:
-        layers += [nn.Linear(width, next_width), ACTIVATIONS[activation](), nn.Dropout(dropout)]
+        layers += [nn.Linear(width, next_width), ACTIVATIONS[activation](), Dropout(dropout)]
         width = next_width
     return nn.Sequential(*layers), width

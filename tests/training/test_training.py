@@ -1,17 +1,17 @@
 import contextlib
 import math
+from dataclasses import replace
 
 import pytest
 import torch
-from torch import nn
 
 from contextualdag.errors import TrainingError
-from contextualdag.network import ContextNetwork, MeanNetwork, initialise
+from contextualdag.network import ContextNetwork, Dropout, MeanNetwork, initialise
 from contextualdag.projection import DAGProjection, Order
 from contextualdag.training import selection
 from contextualdag.training.mean import HIDDEN_LAYERS, fit_mean
-from contextualdag.training.path import Path, PathFitter, PathPoint, equispaced_budgets, geometric_budgets
-from contextualdag.training.trainer import Fit, Masked, Split, TrainingSettings, residual_loss, train
+from contextualdag.training.path import Path, PathFitter, PathPoint, Refit, equispaced_budgets, geometric_budgets
+from contextualdag.training.trainer import Fit, NoProjection, Split, TrainingSettings, residual_loss, train
 
 
 def two_nodes(n=400):
@@ -50,27 +50,59 @@ def test_training_stops_at_the_best_validation_loss():
     split = two_nodes()
     network = network_for(split)
     seen = []
-    fit = train(network, nn.Identity(), split, TrainingSettings(0.01, 500, 5), progress=lambda *row: seen.append(row))
+    fit = train(network, NoProjection(), split, TrainingSettings(0.01, 500, 5), progress=lambda *row: seen.append(row))
     losses = [validation for _, _, validation in seen]
     assert fit.validation_loss == min(losses)
     assert losses.index(min(losses)) == fit.epochs
     assert len(losses) == fit.epochs + 6  # five without improvement after it, and the first is epoch 0
     with torch.no_grad():
-        again = residual_loss(network.eval(), nn.Identity(), split.X_val, split.Z_val)
+        again = residual_loss(network.eval(), NoProjection(), split.X_val, split.Z_val, None)
     assert float(again) == pytest.approx(fit.validation_loss)
 
 
 def test_divergence_is_said():
     split = two_nodes()
     with pytest.raises(TrainingError, match=r"training has diverged. Try a smaller learning_rate than 1e\+20"):
-        train(network_for(split), nn.Identity(), split, TrainingSettings(1e20, 100, 10))
+        train(network_for(split), NoProjection(), split, TrainingSettings(1e20, 100, 10))
 
 
-def test_masked_takes_the_mask_of_its_mode():
-    layer = Masked(torch.zeros(3, 2, 2), torch.ones(3, 2, 2))
-    W = torch.randn(3, 2, 2)
-    assert torch.equal(layer.train()(W), W * 0)
-    assert torch.equal(layer.eval()(W), W)
+def test_masks_of_both_sets_hold_in_training():
+    split = two_nodes()
+    nothing, everything = torch.zeros(400, 2, 2), torch.ones(400, 2, 2)
+    variance = float((split.X_val**2).mean())
+    masked = replace(split, mask=everything, mask_val=nothing)
+    fit = train(network_for(split), NoProjection(), masked, TrainingSettings(0.01, 50, 5))
+    assert fit.validation_loss == pytest.approx(variance)
+    masked = replace(split, mask=nothing, mask_val=everything)
+    network = network_for(split)
+    with torch.no_grad():
+        before = float(residual_loss(network, NoProjection(), split.X_val, split.Z_val, None))
+    assert train(network, NoProjection(), masked, TrainingSettings(0.01, 50, 5)).validation_loss == pytest.approx(before)
+
+
+def test_batches_hold_every_sample_once():
+    split = replace(two_nodes(), mask=torch.ones(400, 2, 2))
+    seen = []
+
+    class Spy(NoProjection):
+        def forward(self, W, mask):
+            if self.training:
+                seen.append(len(mask))
+            return super().forward(W, mask)
+
+    fit = train(network_for(split), Spy(), split, TrainingSettings(0.01, 3, 5, batch_size=150))
+    assert seen == [200, 200] * 3
+    assert fit.validation_loss < float((split.X_val**2).mean())
+
+
+def test_dropout_drops_the_share_and_keeps_the_mean():
+    torch.manual_seed(0)
+    layer, h = Dropout(0.3), torch.ones(1001, 101)
+    dropped = layer(h)
+    assert float((dropped == 0).float().mean()) == pytest.approx(0.3, abs=0.01)
+    assert dropped[dropped != 0].unique().item() == pytest.approx(1 / 0.7, rel=1e-4)
+    assert torch.equal(layer.eval()(h), h)
+    assert torch.equal(Dropout(0.0)(h), h)
 
 
 def test_mean_of_a_function_of_the_context():
@@ -108,7 +140,7 @@ def test_path_runs_from_dense_to_empty_and_recovers_the_turn():
     assert budgets[1:] == sorted(budgets[1:], reverse=True)
     assert path.points[-1].n_edges == 0
     best = selection.relaxed(path.points, lambda index: fitter.refit(path, index))
-    point = path.points[best]
+    point = path.points[best.index]
     W = fitter.graphs(point, torch.tensor([[-0.7], [0.7]]))
     assert (W != 0).tolist() == [[[False, True], [False, False]], [[False, False], [True, False]]]
 
@@ -148,8 +180,9 @@ def losses(values):
 def refit_with(points, values, asked):
     def refit(index):
         asked.append(index)
-        point = points[index]
-        return PathPoint(point.l1_budget, 0.0, point.n_edges, point.fit, Fit({}, 0.0, values[index - 1], 0))
+        value, n_edges = values[index - 1], points[index].n_edges
+        refit = Refit(points[index].fit, [0.0, 0.5, 1.0], [n_edges, n_edges - 4, 0.0], [value + 0.1, value, value + 0.3])
+        return replace(points[index], refit=refit)
 
     return refit
 
@@ -158,17 +191,35 @@ def refit_with(points, values, asked):
 def test_relaxed_finds_the_least_of_a_valley_without_asking_for_all(best):
     values = [abs(i - best) for i in range(20)]
     points, asked = losses(values), []
-    assert selection.relaxed(points, refit_with(points, values, asked)) == best + 1
+    assert selection.relaxed(points, refit_with(points, values, asked)) == selection.Choice(best + 1, 0.5)
     assert len(asked) == len(set(asked)) <= 12
 
 
-def test_other_choices():
+def test_choices_without_refits():
     points = losses([3.0, 2.0, 5.0, 1.0])
-    assert selection.by_validation_loss(points) == 3
-    assert selection.by_n_edges(points, 18.4) == 3
-    assert selection.by_n_edges(points, 0) == 4
-    assert selection.by_budget(points, 0.49) == 2
-    values = [2.0, 1.0, 1.05, 1.2]
-    selection.relaxed(points, refit_with(points, values, []))
-    assert selection.within_one_standard_error(points, lambda index: [0.9, 1.0, 1.1]) == 3
-    assert selection.within_one_standard_error(points, lambda index: [1.0, 1.0, 1.0]) == 2
+    assert selection.by_validation_loss(points) == selection.Choice(3)
+    assert selection.by_n_edges(points, 18.4) == selection.Choice(3)
+    assert selection.by_n_edges(points, 0) == selection.Choice(4)
+    assert selection.by_budget(points, 0.49) == selection.Choice(2)
+
+
+def test_choices_with_refits():
+    points = losses([3.0, 2.0, 5.0, 1.0])
+    selection.relaxed(points, refit_with(points, [2.0, 1.0, 1.05, 1.2], []))
+    assert selection.by_budget(points, 0.49) == selection.Choice(2, 0.5)
+    # Points 1 to 4 have 20, 19, 18, 17 edges; half way between two cuts lie the loss and the edges half way between.
+    assert selection.by_n_edges(points, 17) == selection.Choice(2, 0.25)
+    assert selection.by_n_edges(points, 19.5) == selection.Choice(1, pytest.approx(0.0625))
+    assert selection.chosen_n_edges(points, selection.Choice(2, 0.25)) == 17
+    assert selection.chosen_n_edges(points, selection.Choice(2)) == 19
+    assert selection.by_n_edges(points, 20.5) == selection.Choice(1)
+    assert selection.within_one_standard_error(points, lambda choice: [0.9, 1.0, 1.1]) == selection.Choice(3, 0.5)
+    assert selection.within_one_standard_error(points, lambda choice: [1.0, 1.0, 1.0]) == selection.Choice(2, 0.5)
+
+
+def test_points_worth_refitting_for_a_number_of_edges():
+    points = losses([3.0, 2.0, 5.0, 1.0])
+    assert selection.worth_refitting(points, 18.4) == [2, 1]
+    points[2] = refit_with(points, [1.0] * 4, [])(2)
+    assert selection.worth_refitting(points, 18.4) == [1]
+    assert selection.worth_refitting(points, 99) == []

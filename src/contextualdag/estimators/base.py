@@ -23,6 +23,13 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
     encoder_: ContextEncoder
     noise_scale_: Array
 
+    @property
+    def n_features_in_(self) -> int:
+        """Number of variables, under scikit-learn's name."""
+        if not hasattr(self, "names_"):
+            raise AttributeError(f"This {type(self).__name__} is not fitted yet, so it has no n_features_in_.")
+        return len(self.names_)
+
     @abstractmethod
     def _weights(self, Z: Array) -> Array:
         """Graphs (n, p, p) for encoded contexts."""
@@ -161,7 +168,8 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
         values, names = read_variables(X)
         if len(names) != len(self.names_):
             raise InvalidInputError(
-                f"{what} has {len(names)} columns; the model was fitted on {len(self.names_)}: {self.names_}."
+                f"{what} has {len(names)} features, but {type(self).__name__} is expecting {len(self.names_)} features as "
+                f"input: {self.names_}."
             )
         if not has_names(X) or names == self.names_:
             return values

@@ -4,7 +4,6 @@ import copy
 import math
 import os
 import secrets
-import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,9 @@ import torch
 
 from contextualdag.errors import InvalidInputError, InvalidParameterError, NotFittedError
 from contextualdag.estimators.base import GraphEstimator, check_same_samples
-from contextualdag.estimators.parameters import ACYCLICITIES, BUDGETS, PAPER, check_parameters
+from contextualdag.estimators.parameters import ACYCLICITIES, BUDGETS, PAPER, check_n_edges, check_parameters
+from contextualdag.estimators.preparation import Scaling, hold_out, varying_columns
+from contextualdag.estimators.progress import FitProgress
 from contextualdag.estimators.saved import load_model, save_model
 from contextualdag.estimators.tables import Array, ContextEncoder, read_variables
 from contextualdag.network import ContextNetwork, MeanNetwork, initialise
@@ -52,7 +53,7 @@ class ContextualDAG(GraphEstimator):
     intercept : {"contextual", "constant", "none"}, default="contextual"
         The mean :math:`\mu`: a function of z, the same for all, or zero.
     budgets : {"geometric", "equispaced"}, default="geometric"
-        The grid of budgets: falling by a fifth until graphs are empty, or in equal steps to zero as in the paper.
+        The grid of budgets: falling by three tenths until graphs are empty, or in equal steps to zero as in the paper.
     n_budgets : int, default=50
         Largest number of budgets; the geometric grid usually ends earlier.
     learning_rate : float, default=1e-3
@@ -61,18 +62,23 @@ class ContextualDAG(GraphEstimator):
         For each budget.
     patience : int, default=10
         Epochs without a better validation loss before a budget is done.
+    batch_size : int, optional
+        Samples in one step of descent; all of them by default.
     validation_fraction : float, default=0.2
         Share of rows held out, unless `fit` is given a validation set.
     device : str, default="auto"
         "auto" is CUDA where there is a device, else the CPU.
     random_state : int, optional
         Seed of the split, the initial weights and dropout.
+    verbose : bool, default=True
+        A progress bar on a terminal; nothing is shown anywhere else.
 
     Attributes
     ----------
     path_ : DataFrame
-        One row for each budget: l1_budget, threshold, n_edges, train_loss, validation_loss, refit_loss (NaN where no refit
-        was needed), epochs, selected.
+        One row for each budget: l1_budget, threshold, n_edges, train_loss, validation_loss, refit_loss, epochs, selected,
+        refit_edges. The refit columns are what a refit reaches once its small weights are cut off, NaN where no refit was
+        needed; the others describe the shrunken graphs.
     names_ : list of str
         Names of the variables.
     noise_scale_ : array of shape (p,)
@@ -102,9 +108,11 @@ class ContextualDAG(GraphEstimator):
         learning_rate: float = 1e-3,
         max_epochs: int = 10_000,
         patience: int = 10,
+        batch_size: int | None = None,
         validation_fraction: float = 0.2,
         device: str = "auto",
         random_state: int | None = None,
+        verbose: bool = True,
     ) -> None:
         self.acyclicity = acyclicity
         self.selection = selection
@@ -117,9 +125,11 @@ class ContextualDAG(GraphEstimator):
         self.learning_rate = learning_rate
         self.max_epochs = max_epochs
         self.patience = patience
+        self.batch_size = batch_size
         self.validation_fraction = validation_fraction
         self.device = device
         self.random_state = random_state
+        self.verbose = verbose
 
     @classmethod
     def paper(cls, **overrides: Any) -> "ContextualDAG":
@@ -177,10 +187,11 @@ class ContextualDAG(GraphEstimator):
         contexts = encoder.encode(Z)
         check_same_samples(values, contexts)
         self.names_, self.encoder_ = names, encoder
+        check_n_edges(self, len(names))
         if (X_val is None) != (Z_val is None):
             raise InvalidInputError("X_val and Z_val belong together: pass both or neither.")
         if X_val is None:
-            train, held_out = self._split(len(values), rng)
+            train, held_out = hold_out(len(values), self.validation_fraction, rng)
             values_val, contexts_val = values[held_out], contexts[held_out]
             values, contexts = values[train], contexts[train]
         else:
@@ -190,14 +201,10 @@ class ContextualDAG(GraphEstimator):
                 raise InvalidInputError(f"X needs two rows and X_val one at least. Got {len(values)} and {len(values_val)}.")
 
         self._device = torch.device(self._choose_device())
-        self._z_mean, self._z_scale = contexts.mean(0), contexts.std(0)
-        self._z_scale[self._z_scale == 0] = 1
-        varies = self._find_constant(values)
-        self._x_mean = values.mean(0) if self.intercept != "none" else np.zeros(len(names))
-        self._x_scale = float(np.sqrt(((values - self._x_mean)[:, varies] ** 2).mean()))
-        split = Split(
-            self._scaled(values), self._standardised(contexts), self._scaled(values_val), self._standardised(contexts_val)
-        )
+        varies = varying_columns(values, names)
+        self._scaling = Scaling.learn(values, contexts, varies, centre=self.intercept != "none")
+        scaled = [self._scaling.variables(X, self._device) for X in (values, values_val)]
+        split = Split(scaled[0], self._contexts(contexts), scaled[1], self._contexts(contexts_val))
         seed = int(rng.integers(2**31))
         with torch.random.fork_rng(devices=[self._device] if self._device.type == "cuda" else []):
             allowed = torch.from_numpy(np.outer(varies, varies))
@@ -215,7 +222,7 @@ class ContextualDAG(GraphEstimator):
         Parameters
         ----------
         n_edges : float, optional
-            Take the point whose graphs have nearest to this many edges on average.
+            Graphs with this many edges on average: the strongest of a refit that has as many, else the nearest point.
         l1_budget : float, optional
             Take the point with the nearest budget.
 
@@ -234,11 +241,11 @@ class ContextualDAG(GraphEstimator):
             most = max(point.n_edges for point in points[1:])
             if not 0 <= n_edges <= most:
                 raise InvalidParameterError(f"n_edges must be from 0 to {most:.1f}, the densest point. Got {n_edges!r}.")
-            model._selected = selections.by_n_edges(points, n_edges)
+            model._choice = selections.by_n_edges(points, n_edges)
         elif l1_budget is not None:
             if not l1_budget >= 0:
                 raise InvalidParameterError(f"l1_budget must be 0 or more. Got {l1_budget!r} instead.")
-            model._selected = selections.by_budget(points, l1_budget)
+            model._choice = selections.by_budget(points, l1_budget)
         return model
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -278,9 +285,10 @@ class ContextualDAG(GraphEstimator):
                 "n_edges": point.n_edges,
                 "train_loss": point.fit.train_loss,
                 "validation_loss": point.fit.validation_loss,
-                "refit_loss": math.nan if point.refit is None else point.refit.validation_loss,
+                "refit_loss": math.nan if point.refit is None else point.refit.losses[point.refit.best],
                 "epochs": point.fit.epochs,
-                "selected": index == self._selected,
+                "selected": index == self._choice.index,
+                "refit_edges": math.nan if point.refit is None else point.refit.n_edges[point.refit.best],
             }
             for index, point in enumerate(self._path.points)
         ]
@@ -306,89 +314,73 @@ class ContextualDAG(GraphEstimator):
             self._mean_network.eval().requires_grad_(False)
             X, X_val = split.X - self._mean_network(split.Z), split.X_val - self._mean_network(split.Z_val)
             split = Split(X, split.Z, X_val, split.Z_val)
-        settings = TrainingSettings(self.learning_rate, self.max_epochs, self.patience)
+        settings = TrainingSettings(self.learning_rate, self.max_epochs, self.patience, self.batch_size)
         fitter = PathFitter(self._network, self._layer, split, settings, seed)
         self._path = Path()
         if checkpoint is not None:
-            parameters = {name: value for name, value in self.get_params(deep=False).items() if name != "device"}
+            parameters = {
+                name: value for name, value in self.get_params(deep=False).items() if name not in ("device", "verbose")
+            }
             data = (split.X, split.Z, split.X_val, split.Z_val)
             self._path = checkpoint.begin(fingerprint(parameters, data), entropy)
         save = (lambda path: None) if checkpoint is None else checkpoint.save
-        fitter.fit(self._path, BUDGETS[self.budgets](self.n_budgets), save, lambda what, done: None)
-        self._selected = self._choose(fitter, split, save)
+        with FitProgress(self.verbose, self.n_budgets, self.budgets == "geometric", self.selection != "min") as progress:
+            fitter.fit(self._path, BUDGETS[self.budgets](self.n_budgets), save, progress.step)
+            self._choice = self._choose(fitter, split, save, progress)
 
-    def _choose(self, fitter: PathFitter, split: Split, save: Callable[[Path], None]) -> int:
+    def _choose(
+        self, fitter: PathFitter, split: Split, save: Callable[[Path], None], progress: FitProgress
+    ) -> selections.Choice:
         points = self._path.points
 
         def refit(index: int) -> PathPoint:
-            points[index] = fitter.refit(self._path, index)
+            points[index] = fitter.refit(self._path, index, progress.step("refit", [points[index]]))
             save(self._path)
             return points[index]
 
         if self.selection == "min":
             return selections.by_validation_loss(points)
-        if not isinstance(self.selection, str):
-            index = selections.by_n_edges(points, self.selection)
-            if points[index].refit is None:
-                refit(index)
-            return index
         best = selections.relaxed(points, refit)
         if self.selection == "relaxed":
             return best
+        if not isinstance(self.selection, str):
+            for index in selections.worth_refitting(points, self.selection):
+                refit(index)
+            return selections.by_n_edges(points, self.selection)
 
-        def losses_of(index: int) -> list[float]:
-            W = self._graphs(points[index], split.Z_val)
+        def losses_of(choice: selections.Choice) -> list[float]:
+            W = self._graphs(choice, split.Z_val)
             losses = ((split.X_val - torch.bmm(split.X_val[:, None], W)[:, 0]) ** 2).mean(1)
             return [float(loss) for loss in losses]
 
         return selections.within_one_standard_error(points, losses_of)
 
     @torch.no_grad()
-    def _graphs(self, point: PathPoint, Z: torch.Tensor) -> torch.Tensor:
-        """Support from the network of the path, weights from the refit where there is one."""
+    def _graphs(self, choice: selections.Choice, Z: torch.Tensor) -> torch.Tensor:
+        """Support from the network of the path; weights from the refit, those above the cut, where there is one."""
+        point = self._path.points[choice.index]
         W = shrunken_graphs(self._network, self._layer, point, Z)
-        if point.refit is not None:
-            self._network.load_state_dict(point.refit.state)
+        if point.refit is not None and choice.cut is not None:
+            self._network.load_state_dict(point.refit.fit.state)
             W = self._network(Z) * (W != 0)
+            W = torch.where(W.abs() > choice.cut, W, 0)
         return W
 
     def _weights(self, Z: Array) -> Array:
-        graphs = self._graphs(self._path.points[self._selected], self._standardised(Z))
+        graphs = self._graphs(self._choice, self._contexts(Z))
         weights: Array = graphs.double().cpu().numpy()
         return weights + 0.0  # no negative zeros
 
     def _means(self, Z: Array) -> Array:
-        means = np.broadcast_to(self._x_mean, (len(Z), len(self.names_)))
+        means = np.broadcast_to(self._scaling.x_mean, (len(Z), len(self.names_)))
         if self._mean_network is None:
             return means
-        shift = self._mean_network(self._standardised(Z))
-        shifted: Array = means + self._x_scale * shift.double().cpu().numpy()
+        shift = self._mean_network(self._contexts(Z))
+        shifted: Array = means + self._scaling.x_scale * shift.double().cpu().numpy()
         return shifted
 
-    def _standardised(self, Z: Array) -> torch.Tensor:
-        return torch.tensor((Z - self._z_mean) / self._z_scale, dtype=torch.float32, device=self._device)
-
-    def _scaled(self, X: Array) -> torch.Tensor:
-        return torch.tensor((X - self._x_mean) / self._x_scale, dtype=torch.float32, device=self._device)
-
-    def _split(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        n_val = max(1, round(self.validation_fraction * n))
-        if n - n_val < 2:
-            raise InvalidInputError(
-                f"X has {n} rows, too few to hold out {self.validation_fraction:g} of them and train on the rest. Pass more "
-                "rows, or a validation set as X_val and Z_val."
-            )
-        order = rng.permutation(n)
-        return np.sort(order[n_val:]), np.sort(order[:n_val])
-
-    def _find_constant(self, values: Array) -> np.ndarray:
-        varies: np.ndarray = values.std(0) > 0
-        if varies.sum() < 2:
-            raise InvalidInputError("X needs at least two columns that vary.")
-        if not varies.all():
-            constant = [name for name, moves in zip(self.names_, varies, strict=True) if not moves]
-            warnings.warn(f"Columns of X that do not vary get no edges: {constant}.", UserWarning, stacklevel=4)
-        return varies
+    def _contexts(self, Z: Array) -> torch.Tensor:
+        return self._scaling.contexts(Z, self._device)
 
     def _choose_device(self) -> str:
         return ("cuda" if torch.cuda.is_available() else "cpu") if self.device == "auto" else self.device

@@ -54,10 +54,23 @@ def check_parameters(model: "ContextualDAG") -> None:
     seed = model.random_state
     known = seed is None or _is_count(seed) or (isinstance(seed, int) and seed == 0)
     require(known, "random_state", "None or an integer of at least 0")
+    size = model.batch_size
+    require(size is None or _is_count(size), "batch_size", "None or an integer of at least 1")
+    require(isinstance(model.verbose, bool | np.bool_), "verbose", "True or False")
     require(isinstance(model.device, str), "device", "'auto' or the name of a device")
     rate, share = model.learning_rate, model.validation_fraction
     require(_in(rate, 0, math.inf) and 0 < rate < math.inf, "learning_rate", "a positive number")
     require(_in(share, 0, 1) and 0 < share < 1, "validation_fraction", "a float in (0, 1)")
+
+
+def check_n_edges(model: "ContextualDAG", n_nodes: int) -> None:
+    """Raise if more edges are asked for than a graph of so many nodes can have."""
+    most = n_nodes * (n_nodes - 1) // 2
+    if not isinstance(model.selection, str) and model.selection > most:
+        raise InvalidParameterError(
+            f"The 'selection' parameter of ContextualDAG asks for {model.selection:g} edges, but a graph of {n_nodes} "
+            f"variables has {most} at most."
+        )
 
 
 def _is_one_of(value: Any, names: Any) -> bool:

@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING
 import torch
 
 from contextualdag.errors import NotFittedError
+from contextualdag.estimators.preparation import Scaling
 from contextualdag.estimators.tables import ContextEncoder
 from contextualdag.persistence import load_folder, save_folder
 from contextualdag.projection import LogDet, Order
 from contextualdag.training.checkpoint import named, pack_path, unpack_path
+from contextualdag.training.selection import Choice
 
 if TYPE_CHECKING:
     from contextualdag.estimators.contextual import ContextualDAG
 
 KIND = "ContextualDAG"
-ARRAYS = ("_z_mean", "_z_scale", "_x_mean", "noise_scale_")
+ARRAYS = ("z_mean", "z_scale", "x_mean", "noise_scale")
 SOLVERS = {"Order": Order, "LogDet": LogDet}
 
 
@@ -33,12 +35,14 @@ def save_model(model: "ContextualDAG", path: str | os.PathLike[str]) -> None:
         "parameters": parameters,
         "names": model.names_,
         "context": [{"name": n, "categories": c} for n, c in zip(encoder.names, encoder.categories, strict=True)],
-        "x_scale": model._x_scale,
+        "x_scale": model._scaling.x_scale,
         "has_mean_network": model._mean_network is not None,
-        "selected": model._selected,
+        "choice": asdict(model._choice),
         "path": path_metadata,
     }
-    tensors |= {f"array/{name}": torch.from_numpy(getattr(model, name).copy()) for name in ARRAYS}
+    scaling = model._scaling
+    arrays = (scaling.z_mean, scaling.z_scale, scaling.x_mean, model.noise_scale_)
+    tensors |= {f"array/{name}": torch.from_numpy(values.copy()) for name, values in zip(ARRAYS, arrays, strict=True)}
     tensors["array/allowed"] = model._allowed
     if model._mean_network is not None:
         tensors |= {f"mean/{name}": value for name, value in model._mean_network.state_dict().items()}
@@ -57,14 +61,13 @@ def load_model(cls: type["ContextualDAG"], path: str | os.PathLike[str], device:
     model.names_ = metadata["names"]
     kinds = tuple(None if c["categories"] is None else tuple(c["categories"]) for c in metadata["context"])
     model.encoder_ = ContextEncoder(tuple(c["name"] for c in metadata["context"]), kinds)
-    for name in ARRAYS:
-        setattr(model, name, tensors[f"array/{name}"].numpy())
-    model._x_scale = metadata["x_scale"]
+    z_mean, z_scale, x_mean, model.noise_scale_ = (tensors[f"array/{name}"].numpy() for name in ARRAYS)
+    model._scaling = Scaling(z_mean, z_scale, x_mean, metadata["x_scale"])
     model._device = torch.device(model._choose_device())
-    model._build(len(model._z_mean), tensors["array/allowed"], with_mean=metadata["has_mean_network"])
+    model._build(len(model._scaling.z_mean), tensors["array/allowed"], with_mean=metadata["has_mean_network"])
     if model._mean_network is not None:
         model._mean_network.load_state_dict(named(tensors, "mean"))
         model._mean_network.eval().requires_grad_(False)
     model._path = unpack_path(metadata["path"], tensors)
-    model._selected = metadata["selected"]
+    model._choice = Choice(**metadata["choice"])
     return model

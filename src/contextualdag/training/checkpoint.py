@@ -11,7 +11,7 @@ from torch import Tensor
 
 from contextualdag.errors import PersistenceError
 from contextualdag.persistence import load_folder, save_folder
-from contextualdag.training.path import Path, PathPoint
+from contextualdag.training.path import Path, PathPoint, Refit
 from contextualdag.training.trainer import Fit
 
 KIND = "checkpoint"
@@ -67,12 +67,11 @@ def pack_path(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     rows = []
     for index, point in enumerate(path.points):
         row: dict[str, Any] = {"l1_budget": point.l1_budget, "threshold": point.threshold, "n_edges": point.n_edges}
-        for kind, fit in (("fit", point.fit), ("refit", point.refit)):
-            if fit is None:
-                row[kind] = None
-                continue
-            row[kind] = {"train_loss": fit.train_loss, "validation_loss": fit.validation_loss, "epochs": fit.epochs}
-            tensors |= {f"{kind}/{index}/{name}": value for name, value in fit.state.items()}
+        row["fit"] = _pack_fit(point.fit, f"fit/{index}", tensors)
+        row["refit"] = None
+        if (refit := point.refit) is not None:
+            fit = _pack_fit(refit.fit, f"refit/{index}", tensors)
+            row["refit"] = {"fit": fit, "cuts": refit.cuts, "n_edges": refit.n_edges, "losses": refit.losses}
         rows.append(row)
     return {"largest_budget": path.largest_budget, "points": rows}, tensors
 
@@ -82,9 +81,17 @@ def unpack_path(metadata: dict[str, Any], tensors: dict[str, Tensor]) -> Path:
     points = []
     for index, row in enumerate(metadata["points"]):
         fit = Fit(named(tensors, f"fit/{index}"), **row["fit"])
-        refit = None if row["refit"] is None else Fit(named(tensors, f"refit/{index}"), **row["refit"])
+        refit = None
+        if row["refit"] is not None:
+            second = Fit(named(tensors, f"refit/{index}"), **row["refit"]["fit"])
+            refit = Refit(**(row["refit"] | {"fit": second}))
         points.append(PathPoint(row["l1_budget"], row["threshold"], row["n_edges"], fit, refit))
     return Path(named(tensors, "pretrained"), metadata["largest_budget"], points)
+
+
+def _pack_fit(fit: Fit, prefix: str, tensors: dict[str, Tensor]) -> dict[str, Any]:
+    tensors |= {f"{prefix}/{name}": value for name, value in fit.state.items()}
+    return {"train_loss": fit.train_loss, "validation_loss": fit.validation_loss, "epochs": fit.epochs}
 
 
 def named(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from contextualdag.network import MeanNetwork
-from contextualdag.training.trainer import Fit, Split, TrainingSettings, train
+from contextualdag.training.trainer import Fit, NoProjection, Split, TrainingSettings, train
 
 HIDDEN_LAYERS = (64, 64)
 SETTINGS = TrainingSettings(learning_rate=3e-3, max_epochs=10_000, patience=30)
@@ -23,9 +23,9 @@ def fit_mean(network: MeanNetwork, split: Split, settings: TrainingSettings = SE
     with torch.no_grad():
         network.linear.weight.copy_(coefficients[:-1].T)
         network.linear.bias.copy_(coefficients[-1])
-    return train(network, nn.Identity(), split, settings, loss_of=_mean_loss)
+    return train(network, NoProjection(), split, settings, loss_of=_mean_loss)
 
 
-def _mean_loss(network: nn.Module, layer: nn.Module, X: Tensor, Z: Tensor) -> Tensor:
-    error: Tensor = X - layer(network(Z))
+def _mean_loss(network: nn.Module, layer: nn.Module, X: Tensor, Z: Tensor, mask: Tensor | None) -> Tensor:
+    error: Tensor = X - network(Z)
     return (error**2).mean()

@@ -5,34 +5,58 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from contextualdag.network import ContextNetwork
 from contextualdag.projection import DAGProjection
-from contextualdag.training.trainer import Fit, Masked, Progress, Split, State, TrainingSettings, copy_state, train
+from contextualdag.training.trainer import Fit, NoProjection, Progress, Split, State, TrainingSettings, copy_state, train
 
-DECAY = 0.8  # from one budget to the next on the geometric grid
+DECAY = 0.7  # from one budget to the next on the geometric grid
+N_CUTS = 64  # of a refit, each leaving the share CUT_DECAY of the edges that the one before left
+CUT_DECAY = 0.93
 FEWEST_EDGES = 0.5  # the geometric grid ends where graphs have fewer on average
 
 
 @dataclass(frozen=True)
+class Refit:
+    """A second network, trained on the supports of the first without shrinkage, and what is left of its graphs by a cut.
+
+    `n_edges` and `losses` are means over the validation set once weights of at most ``cuts[i]`` are dropped; the first cut
+    is zero, the last leaves nothing or nearly so.
+    """
+
+    fit: Fit
+    cuts: list[float]
+    n_edges: list[float]
+    losses: list[float]
+
+    @property
+    def best(self) -> int:
+        """The cut of least loss, the larger on ties."""
+        return min(range(len(self.cuts)), key=lambda i: (self.losses[i], -i))
+
+
+@dataclass(frozen=True)
 class PathPoint:
-    """The network at one budget; `refit` holds a second network, trained on the first one's supports without shrinkage."""
+    """The network at one budget, with the number of edges it leaves on average, and its refit where there is one."""
 
     l1_budget: float
     threshold: float
     n_edges: float
     fit: Fit
-    refit: Fit | None = None
+    refit: Refit | None = None
 
 
 @dataclass
 class Path:
-    """Points from dense to sparse, and the network before any projection, from which refits start."""
+    """Points from dense to sparse, and the network before any projection, with which they begin."""
 
     pretrained: State = field(default_factory=dict)
     largest_budget: float | None = None
     points: list[PathPoint] = field(default_factory=list)
+
+
+Begin = Callable[[str, list[PathPoint]], Progress | None]
 
 
 class PathFitter:
@@ -62,39 +86,44 @@ class PathFitter:
         path: Path,
         budgets: Callable[[float, list[PathPoint]], float | None],
         saved: Callable[[Path], None],
-        progress: Callable[[str, int], Progress | None],
+        begin: Begin,
     ) -> None:
         """Complete `path` in place.
 
         `budgets` names the next budget from the largest one and the points so far, None at the end. `saved` is called
-        whenever something is finished, `progress` for a function that is told of every epoch.
+        whenever something is finished, `begin` before each fit for a function that is told of every epoch.
         """
         if not path.pretrained:
             self._seed(0)
-            train(self.network, nn.Identity(), self.split, self.settings, progress=progress("pre-training", 0))
+            train(self.network, NoProjection(), self.split, self.settings, progress=begin("pre-training", []))
             path.pretrained = copy_state(self.network)
             saved(path)
         if path.largest_budget is None:
             self.network.load_state_dict(path.pretrained)
-            point = self._fit_budget(math.inf, 1, progress("without a budget", 0))
+            point = self._fit_budget(math.inf, 1, begin("without a budget", []))
             path.points.append(point)
             graphs = self.graphs(point, self.split.Z)
             path.largest_budget = float(graphs.abs().sum()) / len(graphs)
             saved(path)
         while (budget := budgets(path.largest_budget, path.points)) is not None:
             self.network.load_state_dict(path.points[-1].fit.state)
-            done = len(path.points)
-            path.points.append(self._fit_budget(budget, 1 + done, progress(f"budget {budget:.3g}", done)))
+            following = begin(f"budget {budget:.3g}", path.points)
+            path.points.append(self._fit_budget(budget, 1 + len(path.points), following))
             saved(path)
 
     def refit(self, path: Path, index: int, progress: Progress | None = None) -> PathPoint:
-        """Train a second network on the supports of one point, without shrinkage, and return the point with it."""
+        """Train a second network on the supports of one point, without shrinkage, and return the point with it.
+
+        It starts from the first, whose matrices before the threshold is subtracted are nearly right already.
+        """
         point = path.points[index]
-        supports = [self.graphs(point, Z) != 0 for Z in (self.split.Z, self.split.Z_val)]
-        self.network.load_state_dict(path.pretrained)
+        support, support_val = ((self.graphs(point, Z) != 0).to(Z.dtype) for Z in (self.split.Z, self.split.Z_val))
+        split = replace(self.split, mask=support, mask_val=support_val)
         self._seed(10_000 + index)
-        layer = Masked(*(support.to(self.split.X.dtype) for support in supports))
-        return replace(point, refit=train(self.network, layer, self.split, self.settings, progress=progress))
+        fit = train(self.network, NoProjection(), split, self.settings, progress=progress)
+        with torch.no_grad():
+            W = self.network.eval()(split.Z_val) * support_val
+        return replace(point, refit=Refit(fit, *_cut_losses(W, self.split.X_val)))
 
     def graphs(self, point: PathPoint, Z: Tensor) -> Tensor:
         """Graphs of a point of the path, shrunken as they were trained."""
@@ -123,6 +152,21 @@ def shrunken_graphs(network: ContextNetwork, layer: DAGProjection, point: PathPo
     network.load_state_dict(point.fit.state)
     graphs: Tensor = layer.eval()(network.eval()(Z))
     return graphs
+
+
+def _cut_losses(W: Tensor, X: Tensor) -> tuple[list[float], list[float], list[float]]:
+    """Cuts that leave fewer and fewer edges, the mean numbers of edges they leave, and the losses."""
+    sizes = W.abs().flatten()
+    sizes = sizes[sizes > 0].sort(descending=True).values
+    total = len(sizes)
+    left = {round(total * CUT_DECAY**step) for step in range(N_CUTS)}
+    cuts = [0.0] + [float(sizes[count]) for count in sorted(left, reverse=True) if count < total]
+    n_edges, losses = [], []
+    for cut in cuts:
+        kept = torch.where(W.abs() > cut, W, 0)
+        n_edges.append(float((kept != 0).sum()) / len(W))
+        losses.append(float(((X - torch.bmm(X[:, None], kept)[:, 0]) ** 2).mean()))
+    return cuts, n_edges, losses
 
 
 def geometric_budgets(n_budgets: int) -> Callable[[float, list[PathPoint]], float | None]:

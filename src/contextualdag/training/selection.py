@@ -2,34 +2,62 @@
 
 The budget of least validation loss keeps far too many edges: shrinkage biases the loss, and a larger budget shrinks less.
 The relaxed choice compares the points without shrinkage, by the validation loss of a second network that is trained on the
-supports of the first.
+supports of the first, once its small weights are cut off.
 """
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from contextualdag.training.path import PathPoint
 
 COARSE = 3  # every third point is refitted at first
 
 
-def by_validation_loss(points: list[PathPoint]) -> int:
-    """The point of least validation loss."""
-    return min(_candidates(points), key=lambda i: points[i].fit.validation_loss)
+@dataclass(frozen=True)
+class Choice:
+    """A point of the path: with the weights of its refit above a cut, or without a cut with the shrunken weights."""
+
+    index: int
+    cut: float | None = None
 
 
-def by_n_edges(points: list[PathPoint], n_edges: float) -> int:
-    """The point whose graphs have nearest to `n_edges` edges on average, the sparser on ties."""
+def by_validation_loss(points: list[PathPoint]) -> Choice:
+    """The point of least validation loss, shrunken."""
+    return Choice(min(_candidates(points), key=lambda i: points[i].fit.validation_loss))
+
+
+def by_budget(points: list[PathPoint], l1_budget: float) -> Choice:
+    """The point with the budget nearest to `l1_budget`, with its refit at the best cut where there is one."""
+    return _best_of(points, min(_candidates(points), key=lambda i: abs(points[i].l1_budget - l1_budget)))
+
+
+def by_n_edges(points: list[PathPoint], n_edges: float) -> Choice:
+    """Graphs with `n_edges` edges on average: of all refits with as many or more, the one that loses least by the cut.
+
+    Where no refit has as many, the point whose shrunken graphs have nearest to that many, the sparser on ties.
+    """
+    cut_to = {i: _cut_to(points[i], n_edges) for i in _candidates(points)}
+    losses = {i: found[1] for i, found in cut_to.items() if found is not None}
+    if not losses:
+        return Choice(nearest(points, n_edges))
+    best = min(losses, key=lambda i: (losses[i], -i))
+    return Choice(best, cut_to[best][0])  # type: ignore[index]
+
+
+def nearest(points: list[PathPoint], n_edges: float) -> int:
+    """The point whose shrunken graphs have nearest to `n_edges` edges on average, the sparser on ties."""
     return min(_candidates(points), key=lambda i: (abs(points[i].n_edges - n_edges), points[i].n_edges))
 
 
-def by_budget(points: list[PathPoint], l1_budget: float) -> int:
-    """The point with the budget nearest to `l1_budget`."""
-    return min(_candidates(points), key=lambda i: abs(points[i].l1_budget - l1_budget))
+def worth_refitting(points: list[PathPoint], n_edges: float) -> list[int]:
+    """Points not yet refitted that `by_n_edges` should see: the two that have just as many edges or more."""
+    enough = sorted((i for i in _candidates(points) if points[i].n_edges >= n_edges), key=lambda i: points[i].n_edges)
+    return [i for i in enough[:2] if points[i].refit is None]
 
 
-def relaxed(points: list[PathPoint], refit: Callable[[int], PathPoint]) -> int:
-    """The point of least refit loss. `refit` replaces a point by its refitted self; not all are asked for.
+def relaxed(points: list[PathPoint], refit: Callable[[int], PathPoint]) -> Choice:
+    """The point and the cut of least refit loss. `refit` replaces a point by its refitted self; not all are asked for.
 
     The refit loss falls and rises once along a path, but for noise. So every third point is refitted, and then the
     neighbours of the best, until the best has no neighbour left within two places.
@@ -42,8 +70,7 @@ def relaxed(points: list[PathPoint], refit: Callable[[int], PathPoint]) -> int:
             if 0 <= position < len(candidates) and position not in loss:
                 index = candidates[position]
                 points[index] = points[index] if points[index].refit is not None else refit(index)
-                fit = points[index].refit
-                loss[position] = math.inf if fit is None else fit.validation_loss
+                loss[position] = _refit_loss(points[index])
         return min(loss, key=lambda position: (loss[position], -position))  # the sparser on ties
 
     best = evaluate([*range(0, len(candidates), COARSE), len(candidates) - 1])
@@ -51,21 +78,63 @@ def relaxed(points: list[PathPoint], refit: Callable[[int], PathPoint]) -> int:
         before = len(loss)
         best = evaluate([best - 1, best + 1, best - 2, best + 2])
         if len(loss) == before:
-            return candidates[best]
+            return _best_of(points, candidates[best])
 
 
-def within_one_standard_error(points: list[PathPoint], losses_of: Callable[[int], list[float]]) -> int:
-    """The sparsest point whose refit loss is within one standard error of the least.
+def within_one_standard_error(points: list[PathPoint], losses_of: Callable[[Choice], list[float]]) -> Choice:
+    """The sparsest graphs whose refit loss is within one standard error of the least.
 
-    The relaxed choice must have been made before. `losses_of` gives the refit's loss of each validation sample.
+    The relaxed choice must have been made before. `losses_of` gives the loss of each validation sample.
     """
-    refitted = [i for i in _candidates(points) if points[i].refit is not None]
-    best = min(refitted, key=lambda i: points[i].refit.validation_loss)  # type: ignore[union-attr]
-    losses = losses_of(best)
+    refitted = {i: refit for i in _candidates(points) if (refit := points[i].refit) is not None}
+    best = min(refitted, key=lambda i: (_refit_loss(points[i]), -i))
+    losses = losses_of(_best_of(points, best))
     mean = sum(losses) / len(losses)
     variance = sum((loss - mean) ** 2 for loss in losses) / max(len(losses) - 1, 1)
-    limit = points[best].refit.validation_loss + math.sqrt(variance / len(losses))  # type: ignore[union-attr]
-    return max(i for i in refitted if i >= best and points[i].refit.validation_loss <= limit)  # type: ignore[union-attr]
+    limit = _refit_loss(points[best]) + math.sqrt(variance / len(losses))
+    within = [
+        (refit.n_edges[k], refit.losses[k], Choice(i, refit.cuts[k]))
+        for i, refit in refitted.items()
+        for k in range(len(refit.cuts))
+        if refit.losses[k] <= limit
+    ]
+    return min(within, key=lambda found: found[:2])[2]
+
+
+def chosen_n_edges(points: list[PathPoint], choice: Choice) -> float:
+    """Edges of the chosen graphs, a mean over the validation set."""
+    refit = points[choice.index].refit
+    if refit is None or choice.cut is None:
+        return points[choice.index].n_edges
+    return _interpolate(choice.cut, refit.cuts, refit.n_edges)
+
+
+def _best_of(points: list[PathPoint], index: int) -> Choice:
+    refit = points[index].refit
+    return Choice(index) if refit is None else Choice(index, refit.cuts[refit.best])
+
+
+def _refit_loss(point: PathPoint) -> float:
+    return math.inf if point.refit is None else point.refit.losses[point.refit.best]
+
+
+def _cut_to(point: PathPoint, n_edges: float) -> tuple[float, float] | None:
+    """The cut that leaves `n_edges` edges and its loss, both between those of the nearest cuts; None with fewer edges."""
+    refit = point.refit
+    if refit is None or refit.n_edges[0] < n_edges:
+        return None
+    falling = [-edges for edges in refit.n_edges]
+    return _interpolate(-n_edges, falling, refit.cuts), _interpolate(-n_edges, falling, refit.losses)
+
+
+def _interpolate(x: float, xs: list[float], ys: list[float]) -> float:
+    """Linear between the points (xs, ys), xs rising; constant beyond them."""
+    if x <= xs[0]:
+        return ys[0]
+    for x0, x1, y0, y1 in zip(xs, xs[1:], ys, ys[1:], strict=False):
+        if x <= x1:
+            return y0 + (y1 - y0) * (x - x0) / (x1 - x0)
+    return ys[-1]
 
 
 def _candidates(points: list[PathPoint]) -> list[int]:

@@ -1,6 +1,6 @@
 """Train one network behind one layer until the validation loss stops falling."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -14,21 +14,27 @@ Progress = Callable[[int, float, float], None]
 
 @dataclass(frozen=True)
 class Split:
-    """Training and validation data on the device of the network; X without its mean given the context."""
+    """Training and validation data on the device of the network; X without its mean given the context.
+
+    The masks, if any, have one matrix for each sample: what is zero there is no edge.
+    """
 
     X: Tensor
     Z: Tensor
     X_val: Tensor
     Z_val: Tensor
+    mask: Tensor | None = None
+    mask_val: Tensor | None = None
 
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """How to descend: Adam on the full batch, until `patience` epochs in a row have not improved."""
+    """How to descend: Adam, until `patience` epochs in a row have not improved; all samples at once without batch_size."""
 
     learning_rate: float = 1e-3
     max_epochs: int = 10_000
     patience: int = 10
+    batch_size: int | None = None
 
 
 @dataclass(frozen=True)
@@ -41,21 +47,20 @@ class Fit:
     epochs: int
 
 
-class Masked(nn.Module):
-    """Given supports, one per sample: those of the training set in training mode, of the validation set in eval mode."""
+class NoProjection(nn.Module):
+    """The layer that only masks."""
 
-    def __init__(self, support: Tensor, support_val: Tensor) -> None:
-        super().__init__()
-        self.support, self.support_val = support, support_val
-
-    def forward(self, W: Tensor) -> Tensor:
-        """Keep the entries on the support."""
-        return W * (self.support if self.training else self.support_val)
+    def forward(self, W: Tensor, mask: Tensor | None) -> Tensor:
+        """Keep what the mask lets through."""
+        return W if mask is None else W * mask
 
 
-def residual_loss(network: nn.Module, layer: nn.Module, X: Tensor, Z: Tensor) -> Tensor:
+Loss = Callable[[nn.Module, nn.Module, Tensor, Tensor, Tensor | None], Tensor]
+
+
+def residual_loss(network: nn.Module, layer: nn.Module, X: Tensor, Z: Tensor, mask: Tensor | None) -> Tensor:
     """Mean over samples and variables of (x - W(z)^T x)^2."""
-    return ((X - torch.bmm(X[:, None], layer(network(Z)))[:, 0]) ** 2).mean()
+    return ((X - torch.bmm(X[:, None], layer(network(Z), mask))[:, 0]) ** 2).mean()
 
 
 def copy_state(module: nn.Module) -> State:
@@ -68,23 +73,32 @@ def train(
     layer: nn.Module,
     split: Split,
     settings: TrainingSettings,
-    loss_of: Callable[[nn.Module, nn.Module, Tensor, Tensor], Tensor] = residual_loss,
+    loss_of: Loss = residual_loss,
     progress: Progress | None = None,
 ) -> Fit:
     """Descend on the training loss, stop by the validation loss, and leave the network at its best weights.
 
-    Each epoch evaluates the current weights on both sets, then moves them. `progress` is told the epoch and both losses.
+    Each epoch evaluates the current weights, on the validation set with the threshold of the epoch's first batch, and then
+    moves them. `progress` is told the epoch and both losses.
     """
-    optimiser = torch.optim.Adam(network.parameters(), lr=settings.learning_rate)
+    fused = split.X.device.type in ("cpu", "cuda")
+    optimiser = torch.optim.Adam(network.parameters(), lr=settings.learning_rate, fused=fused)
+
+    def move(loss: Tensor) -> None:
+        optimiser.zero_grad(set_to_none=True)
+        torch.autograd.backward(loss)
+        optimiser.step()
+
     best: Fit | None = None
     for epoch in range(settings.max_epochs):
         network.train()
         layer.train()
-        loss = loss_of(network, layer, split.X, split.Z)
+        batches = _batches(split, settings.batch_size)
+        loss = loss_of(network, layer, *next(batches))
         network.eval()
         layer.eval()
         with torch.no_grad():
-            validation_loss = float(loss_of(network, layer, split.X_val, split.Z_val))
+            validation_loss = float(loss_of(network, layer, split.X_val, split.Z_val, split.mask_val))
         train_loss = float(loss.detach())
         if not validation_loss < float("inf"):
             raise TrainingError(
@@ -97,10 +111,23 @@ def train(
             best = Fit(copy_state(network), train_loss, validation_loss, epoch)
         elif epoch - best.epochs >= settings.patience:
             break
-        optimiser.zero_grad(set_to_none=True)
-        torch.autograd.backward(loss)
-        optimiser.step()
+        move(loss)
+        network.train()
+        layer.train()
+        for batch in batches:
+            move(loss_of(network, layer, *batch))
     if best is None:
         raise TrainingError("max_epochs must be at least 1.")
     network.load_state_dict(best.state)
     return best
+
+
+def _batches(split: Split, size: int | None) -> Iterator[tuple[Tensor, Tensor, Tensor | None]]:
+    """All samples at once, or in a new order in batches; a last batch of fewer than `size` joins the one before."""
+    n = len(split.X)
+    if size is None or size >= n:
+        yield split.X, split.Z, split.mask
+        return
+    order = torch.randperm(n).to(split.X.device)
+    for rows in order.tensor_split(n // size):
+        yield split.X[rows], split.Z[rows], None if split.mask is None else split.mask[rows]

@@ -1,0 +1,80 @@
+"""One progress bar for a whole fit: budget, edges, losses and the time left."""
+
+import math
+from types import TracebackType
+
+from contextualdag.training.path import DECAY, FEWEST_EDGES, PathPoint
+from contextualdag.training.selection import COARSE
+
+MOST_NEIGHBOURS = 4  # points that are refitted around the best
+SECONDS_BETWEEN_DRAWINGS = 0.1
+
+
+class FitProgress:
+    """A bar on a terminal, nothing anywhere else. Use it as a context.
+
+    Parameters
+    ----------
+    show : bool
+        False for no bar at all.
+    n_budgets : int
+        Largest number of budgets.
+    until_empty : bool
+        Whether the path ends where graphs are empty.
+    refits : bool
+        Whether points will be refitted.
+    """
+
+    def __init__(self, show: bool, n_budgets: int, until_empty: bool, refits: bool) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+        self._n_budgets, self._until_empty, self._refits = n_budgets, until_empty, refits
+        self._done, self._total, self._edges = -1, n_budgets, ""
+        console = Console(stderr=True)
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            TextColumn("{task.fields[numbers]}"),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            console=console,
+            transient=True,
+            disable=not (show and console.is_terminal),
+            refresh_per_second=1 / SECONDS_BETWEEN_DRAWINGS,
+        )
+        self._task = self._bar.add_task("starting", total=None, numbers="")
+
+    def __enter__(self) -> "FitProgress":
+        self._bar.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._bar.stop()
+
+    def step(self, what: str, points: list[PathPoint]) -> "FitProgress":
+        """The next fit begins, after those of `points`."""
+        self._done += 1
+        left = self._budgets_left(points) if "refit" not in what else 0
+        if points:
+            self._edges = f"{points[-1].n_edges:.1f} edges  "
+        if "refit" not in what:
+            self._total = self._done + left + self._expected_refits(len(points) + left)
+        self._bar.update(self._task, description=what, completed=self._done, total=max(self._total, self._done + 1))
+        return self
+
+    def __call__(self, epoch: int, train_loss: float, validation_loss: float) -> None:
+        """One epoch is over."""
+        numbers = f"{self._edges}loss {train_loss:.4f}  validation {validation_loss:.4f}  epoch {epoch}"
+        self._bar.update(self._task, numbers=numbers)
+
+    def _budgets_left(self, points: list[PathPoint]) -> int:
+        left = self._n_budgets - len(points) + 1
+        if self._until_empty and points:
+            ratio = max(points[-1].n_edges, FEWEST_EDGES) / FEWEST_EDGES
+            left = min(left, 1 + math.ceil(math.log(ratio) / -math.log(DECAY)))
+        return left
+
+    def _expected_refits(self, n_points: int) -> int:
+        return n_points // COARSE + MOST_NEIGHBOURS if self._refits else 0
