@@ -89,7 +89,7 @@ def test_masks(mask, message):
         ({"max_iterations": -3}, "'max_iterations'"),
         ({"step_size": math.inf}, "'step_size'"),
         ({"cut": -0.1}, "'cut'"),
-        ({"kernel": "cuda"}, "'kernel' parameter of LogDet must be one of 'auto', 'numba', 'torch'. Got 'cuda'"),
+        ({"kernel": "cuda"}, "'kernel' parameter of LogDet must be one of 'auto', 'numba', 'triton', 'torch'. Got 'cuda'"),
     ],
 )
 def test_logdet_settings(settings, message):

@@ -37,8 +37,23 @@ def l1_threshold(W: Tensor, l1_budget: float, all_reduce: AllReduce | None = Non
     above. No sort is needed, and one sum over processes for each step. A large batch starts from the root of a sample of
     its entries, which leaves two or three steps to do on all of them.
     """
+    if all_reduce is None and W.numel() > 0 and (on_device := l1_threshold_on_device(W)) is not None:
+        return on_device(torch.tensor(l1_budget, dtype=torch.float64, device=W.device))
     kappa = _l1_threshold(W.detach().reshape(-1), len(W), l1_budget, _checked(all_reduce))
     return torch.tensor(kappa, dtype=torch.float64, device=W.device)
+
+
+def l1_threshold_on_device(W: Tensor) -> Callable[[Tensor], Tensor] | None:
+    """For float32 on CUDA: the threshold as a function of the budget, both tensors, without a word to the host."""
+    root = dispatch.l1_root(W.device) if W.dtype == torch.float32 else None
+    if root is None:
+        return None
+
+    def threshold(l1_budget: Tensor) -> Tensor:
+        kappa = root(W.detach().reshape(-1), l1_budget * len(W))
+        return torch.where(l1_budget == 0, math.inf, kappa)
+
+    return threshold
 
 
 def _checked(all_reduce: AllReduce | None) -> AllReduce:

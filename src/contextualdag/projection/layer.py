@@ -11,10 +11,10 @@ from torch.autograd.function import once_differentiable
 from contextualdag.errors import InvalidParameterError, NotFittedError
 from contextualdag.graphs import break_cycles
 from contextualdag.projection.kernels.parts import in_parts
-from contextualdag.projection.l1 import AllReduce, l1_threshold, soft_threshold_
+from contextualdag.projection.l1 import AllReduce, l1_threshold, l1_threshold_on_device, soft_threshold_
 from contextualdag.projection.logdet import LogDet
 from contextualdag.projection.ordering import Order
-from contextualdag.projection.validation import check_mask, check_number, check_weights
+from contextualdag.projection.validation import check_mask, check_number, check_weights, is_captured
 
 Acyclicity = Order | LogDet
 ACYCLICITIES: dict[str, Callable[[], Acyclicity]] = {"order": Order, "logdet": LogDet}
@@ -38,7 +38,7 @@ ACYCLICITIES: dict[str, Callable[[], Acyclicity]] = {"order": Order, "logdet": L
 class _SparseDAG(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, W_tilde: Tensor, project: Callable[[Tensor], tuple[Tensor, bool]], all_reduce: AllReduce | None
+        ctx: Any, W_tilde: Tensor, project: Callable[[Tensor], tuple[Tensor, bool | Tensor]], all_reduce: AllReduce | None
     ) -> Tensor:
         W_star, ctx.binds = project(W_tilde)
         ctx.all_reduce = all_reduce
@@ -49,6 +49,8 @@ class _SparseDAG(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, g: Tensor) -> tuple[Tensor, None, None]:
         (W_star,) = ctx.saved_tensors
+        if isinstance(ctx.binds, Tensor):
+            return _gradient_on_device(W_star, g, ctx.binds), None, None
         dW = torch.empty_like(W_star)
         sums = torch.zeros(2, dtype=torch.float64, device=g.device)
         for d, w, incoming in zip(in_parts(dW), in_parts(W_star), in_parts(g), strict=True):
@@ -65,6 +67,15 @@ class _SparseDAG(torch.autograd.Function):
         for d, w in zip(in_parts(dW), in_parts(W_star), strict=True):
             d.sub_(mean).mul_(w.sign())  # the square of the sign is one on A and zero elsewhere
         return dW if finite else torch.where(W_star != 0, dW, 0), None, None
+
+
+def _gradient_on_device(W_star: Tensor, g: Tensor, binds: Tensor) -> Tensor:
+    """The gradient of one process, without a word to the host."""
+    sign = W_star.sign()
+    along = torch.where(W_star != 0, g * sign, 0)  # zero off A, even where NaN comes in
+    mean = along.sum(dtype=torch.float64) / sign.abs().sum(dtype=torch.float64).clamp_min(1)
+    mean = torch.where(binds, mean, 0.0).to(g.dtype)
+    return (along - mean) * sign.abs() * sign
 
 
 class DAGProjection(nn.Module):
@@ -107,6 +118,7 @@ class DAGProjection(nn.Module):
 
     threshold: Tensor
     threshold_budget: Tensor
+    budget: Tensor  # l1_budget where the device can read it, so that a captured graph serves many budgets
 
     def __init__(
         self,
@@ -121,6 +133,7 @@ class DAGProjection(nn.Module):
             )
         self.register_buffer("threshold", torch.tensor(math.nan, dtype=torch.float64))
         self.register_buffer("threshold_budget", torch.tensor(math.nan, dtype=torch.float64))
+        self.register_buffer("budget", torch.tensor(math.nan, dtype=torch.float64), persistent=False)
         self.l1_budget = l1_budget
         self.acyclicity = _acyclicity(acyclicity)
         self.all_reduce = all_reduce
@@ -134,16 +147,17 @@ class DAGProjection(nn.Module):
     def l1_budget(self, value: float) -> None:
         check_number(value, "l1_budget", "DAGProjection")
         self._l1_budget = float(value)
+        self.budget.fill_(self._l1_budget)
         self.keep_threshold({0.0: math.inf, math.inf: 0.0}.get(self._l1_budget, math.nan))
 
     def keep_threshold(self, kappa: float | Tensor) -> None:
         """Use `kappa` in eval mode, as if it had been found in training with the current budget."""
         self.threshold.copy_(torch.as_tensor(kappa))
-        self.threshold_budget.fill_(self.l1_budget)
+        self.threshold_budget.copy_(self.budget)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "DAGProjection":
         # Moving the module moves the buffers; casting it must not round them.
-        exact = {"threshold": self.threshold, "threshold_budget": self.threshold_budget}
+        exact = {name: getattr(self, name) for name in ("threshold", "threshold_budget", "budget")}
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         for name, value in exact.items():
             self._buffers[name] = value.to(getattr(self, name).device)
@@ -169,16 +183,20 @@ class DAGProjection(nn.Module):
         if mask is not None:
             check_mask(mask, W)
 
-        def project(W_tilde: Tensor) -> tuple[Tensor, bool]:
+        def project(W_tilde: Tensor) -> tuple[Tensor, bool | Tensor]:
             return self._project(W_tilde if mask is None else W_tilde.masked_fill(mask == 0, 0))
 
         W_star: Tensor = _SparseDAG.apply(W, project, self.all_reduce)  # type: ignore[no-untyped-call]
         return W_star
 
-    def _project(self, W: Tensor) -> tuple[Tensor, bool]:
+    def _project(self, W: Tensor) -> tuple[Tensor, bool | Tensor]:
         """The projected batch, and whether its threshold moves with the input."""
         W_hat = self.acyclicity(W)
         if self.training:
+            if self.all_reduce is None and len(W) > 0 and (on_device := l1_threshold_on_device(W_hat)) is not None:
+                kappa = on_device(self.budget)
+                self.keep_threshold(kappa)
+                return soft_threshold_(W_hat, kappa), kappa > 0
             kappa = l1_threshold(W_hat, self.l1_budget, self.all_reduce)
             if len(W) > 0 or self.all_reduce is not None:
                 self.keep_threshold(kappa)
@@ -188,6 +206,8 @@ class DAGProjection(nn.Module):
         return soft_threshold_(W_hat, self._kept_threshold()), False
 
     def _kept_threshold(self) -> Tensor:
+        if is_captured(self.threshold):
+            return self.threshold
         if self.l1_budget in (0.0, math.inf):
             return torch.full_like(self.threshold, math.inf if self.l1_budget == 0 else 0.0)
         if bool(self.threshold.isnan()) or float(self.threshold_budget) != self.l1_budget:

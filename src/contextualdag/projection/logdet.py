@@ -58,7 +58,7 @@ class LogDet:
     repair : bool, default=True
         Only with `paper_exact`: drop the smallest weights until no cycle is left. The authors do this at prediction
         alone; `DAGProjection` always does it in eval mode.
-    kernel : {"auto", "numba", "torch"}, default="auto"
+    kernel : {"auto", "numba", "triton", "torch"}, default="auto"
         Kernel of the default mode; `paper_exact` always runs in PyTorch.
 
     Examples
@@ -112,7 +112,7 @@ class LogDet:
             return self._as_published(W)
         largest = torch.finfo(W.dtype).max
         label = _canonical_labels(W)
-        iterate = dispatch.logdet_descent(self.kernel, W.device)(
+        iterate = dispatch.logdet_descent(self.kernel, W)(
             _permute(W, label),
             s=self.s,
             mu_path=self._mu_path(W.dtype),

@@ -32,8 +32,9 @@ class Order:
     starts : int, default=3
         From how many constructive orders the local search starts, 1 to 3. Fewer are faster and keep a little less weight.
         Without effect where the answer is exact.
-    kernel : {"auto", "numba", "torch"}, default="auto"
-        "numba" needs the CPU; "torch" works on any device with float64; "auto" takes the fastest there is.
+    kernel : {"auto", "numba", "triton", "torch"}, default="auto"
+        "numba" needs the CPU; "triton" needs CUDA and takes up to 128 nodes; "torch" works on any device with float64;
+        "auto" takes the fastest there is.
 
     Examples
     --------
@@ -59,4 +60,4 @@ class Order:
         check_weights(W)
         if W.numel() == 0:
             return W.clone()
-        return dispatch.order_projection(self.kernel, W.device)(W, self.cut, self.starts)
+        return dispatch.order_projection(self.kernel, W)(W, self.cut, self.starts)

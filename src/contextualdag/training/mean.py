@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from contextualdag.network import MeanNetwork
+from contextualdag.training.captured import CapturedTraining, can_capture
 from contextualdag.training.trainer import Fit, NoProjection, Split, TrainingSettings, train
 
 HIDDEN_LAYERS = (64, 64)
@@ -23,6 +24,8 @@ def fit_mean(network: MeanNetwork, split: Split, settings: TrainingSettings = SE
     with torch.no_grad():
         network.linear.weight.copy_(coefficients[:-1].T)
         network.linear.bias.copy_(coefficients[-1])
+    if can_capture(split, settings):
+        return CapturedTraining(network, NoProjection(), split, settings, _mean_loss).run()
     return train(network, NoProjection(), split, settings, loss_of=_mean_loss)
 
 

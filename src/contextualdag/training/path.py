@@ -5,10 +5,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from contextualdag.network import ContextNetwork
 from contextualdag.projection import DAGProjection
+from contextualdag.training.captured import CapturedTraining, can_capture
 from contextualdag.training.trainer import Fit, NoProjection, Progress, Split, State, TrainingSettings, copy_state, train
 
 DECAY = 0.7  # from one budget to the next on the geometric grid
@@ -80,6 +81,7 @@ class PathFitter:
         self, network: ContextNetwork, layer: DAGProjection, split: Split, settings: TrainingSettings, seed: int
     ) -> None:
         self.network, self.layer, self.split, self.settings, self.seed = network, layer, split, settings, seed
+        self._captured: dict[type[nn.Module], CapturedTraining] = {}
 
     def fit(
         self,
@@ -95,7 +97,7 @@ class PathFitter:
         """
         if not path.pretrained:
             self._seed(0)
-            train(self.network, NoProjection(), self.split, self.settings, progress=begin("pre-training", []))
+            self._train(NoProjection(), self.split, begin("pre-training", []))
             path.pretrained = copy_state(self.network)
             saved(path)
         if path.largest_budget is None:
@@ -120,7 +122,7 @@ class PathFitter:
         support, support_val = ((self.graphs(point, Z) != 0).to(Z.dtype) for Z in (self.split.Z, self.split.Z_val))
         split = replace(self.split, mask=support, mask_val=support_val)
         self._seed(10_000 + index)
-        fit = train(self.network, NoProjection(), split, self.settings, progress=progress)
+        fit = self._train(NoProjection(), split, progress)
         with torch.no_grad():
             W = self.network.eval()(split.Z_val) * support_val
         return replace(point, refit=Refit(fit, *_cut_losses(W, self.split.X_val)))
@@ -132,13 +134,25 @@ class PathFitter:
     def _fit_budget(self, l1_budget: float, stream: int, progress: Progress | None) -> PathPoint:
         self.layer.l1_budget = l1_budget
         self._seed(stream)
-        fit = train(self.network, self.layer, self.split, self.settings, progress=progress)
+        fit = self._train(self.layer, self.split, progress)
         # Dropout changes the threshold of a training pass; the one to keep belongs to the network without it.
         with torch.no_grad():
             self.layer.train()(self.network.eval()(self.split.Z))
         point = PathPoint(l1_budget, float(self.layer.threshold), 0.0, fit)
         graphs = self.graphs(point, self.split.Z_val)
         return replace(point, n_edges=float((graphs != 0).sum()) / len(graphs))
+
+    def _train(self, layer: nn.Module, split: Split, progress: Progress | None) -> Fit:
+        if not can_capture(split, self.settings):
+            return train(self.network, layer, split, self.settings, progress=progress)
+        kind = type(layer)
+        if kind is NoProjection and split.mask is None:  # one capture serves pre-training and refits
+            p = split.X.shape[1]
+            masks = (torch.ones(len(X), p, p, dtype=X.dtype, device=X.device) for X in (split.X, split.X_val))
+            split = replace(split, mask=next(masks), mask_val=next(masks))
+        if kind not in self._captured:
+            self._captured[kind] = CapturedTraining(self.network, layer, split, self.settings)
+        return self._captured[kind].run(split.mask, split.mask_val, progress)
 
     def _seed(self, stream: int) -> None:
         torch.manual_seed((self.seed + 1_000_003 * stream) % 2**63)

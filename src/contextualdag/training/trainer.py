@@ -101,10 +101,7 @@ def train(
             validation_loss = float(loss_of(network, layer, split.X_val, split.Z_val, split.mask_val))
         train_loss = float(loss.detach())
         if not validation_loss < float("inf"):
-            raise TrainingError(
-                f"The validation loss became {validation_loss} in epoch {epoch + 1}: training has diverged. Try a smaller "
-                f"learning_rate than {settings.learning_rate:g}."
-            )
+            raise diverged(validation_loss, epoch, settings)
         if progress is not None:
             progress(epoch, train_loss, validation_loss)
         if best is None or validation_loss < best.validation_loss:
@@ -120,6 +117,14 @@ def train(
         raise TrainingError("max_epochs must be at least 1.")
     network.load_state_dict(best.state)
     return best
+
+
+def diverged(validation_loss: float, epoch: int, settings: TrainingSettings) -> TrainingError:
+    """What to say when the loss is no number any more."""
+    return TrainingError(
+        f"The validation loss became {validation_loss} in epoch {epoch + 1}: training has diverged. Try a smaller "
+        f"learning_rate than {settings.learning_rate:g}."
+    )
 
 
 def _batches(split: Split, size: int | None) -> Iterator[tuple[Tensor, Tensor, Tensor | None]]:

@@ -1,4 +1,4 @@
-"""Which kernel runs: compiled loops where they exist, plain PyTorch everywhere else."""
+"""Which kernel runs: numba on the CPU, Triton on CUDA, plain PyTorch everywhere else and for very large graphs."""
 
 import functools
 import importlib
@@ -11,44 +11,72 @@ from torch import Tensor
 from contextualdag.errors import InvalidParameterError
 from contextualdag.projection.kernels import l1_torch, logdet_torch, order_torch
 
-KERNELS = ("auto", "numba", "torch")
+KERNELS = ("auto", "numba", "triton", "torch")
+DEVICES = {"numba": "cpu", "triton": "cuda"}
+LARGEST_P = 128  # for Triton, whose programs hold a graph on chip
 
 
-def choose(kernel: str, device: torch.device) -> str:
-    """Name the kernel to use, "numba" or "torch", for tensors on `device`."""
+def choose(kernel: str, device: torch.device, p: int) -> str:
+    """Name the kernel to use for graphs of p nodes on `device`: "numba", "triton" or "torch"."""
     if kernel == "auto":
-        return "numba" if device.type == "cpu" and _numba_or_warning() else "torch"
-    if kernel == "numba":
-        if device.type != "cpu":
-            raise InvalidParameterError(
-                f"kernel='numba' works on the CPU, and the input is on {device}. Use kernel='auto' or 'torch'."
-            )
-        if _without_numba() is not None:
-            raise InvalidParameterError(f"kernel='numba' cannot be used: {_without_numba()}. Available: 'torch'.")
+        if device.type == "cuda" and p <= LARGEST_P:
+            return "triton" if _available_or_warning("triton") else "torch"
+        return "numba" if device.type == "cpu" and _available_or_warning("numba") else "torch"
+    if kernel == "torch":
+        return kernel
+    if device.type != DEVICES[kernel]:
+        raise InvalidParameterError(
+            f"kernel='{kernel}' works on {DEVICES[kernel]}, and the input is on {device}. Use kernel='auto' or 'torch'."
+        )
+    if _without(kernel) is not None:
+        raise InvalidParameterError(f"kernel='{kernel}' cannot be used: {_without(kernel)}. Available: 'torch'.")
+    if kernel == "triton" and p > LARGEST_P:
+        raise InvalidParameterError(
+            f"kernel='triton' takes up to {LARGEST_P} nodes, and the input has {p}. Use kernel='auto' or 'torch'."
+        )
     return kernel
 
 
-def order_projection(kernel: str, device: torch.device) -> Callable[[Tensor, float, int], Tensor]:
+def order_projection(kernel: str, W: Tensor) -> Callable[[Tensor, float, int], Tensor]:
     """Function that keeps the heaviest acyclic subgraph, see `order_torch.project`."""
-    if choose(kernel, device) == "numba":
+    chosen = choose(kernel, W.device, W.shape[-1])
+    if chosen == "numba":
         from contextualdag.projection.kernels import order_numba
 
         return order_numba.project
+    if chosen == "triton":
+        from contextualdag.projection.kernels import order_triton
+
+        return order_triton.project
     return order_torch.project
 
 
-def logdet_descent(kernel: str, device: torch.device) -> Callable[..., Tensor]:
+def logdet_descent(kernel: str, W: Tensor) -> Callable[..., Tensor]:
     """Function that runs the log-det descent, see `logdet_torch.descend`."""
-    if choose(kernel, device) == "numba":
+    chosen = choose(kernel, W.device, W.shape[-1])
+    if chosen == "numba":
         from contextualdag.projection.kernels import logdet_numba
 
         return logdet_numba.descend
+    if chosen == "triton":
+        from contextualdag.projection.kernels import logdet_triton
+
+        return logdet_triton.descend
     return logdet_torch.descend
+
+
+def l1_root(device: torch.device) -> Callable[[Tensor, Tensor], Tensor] | None:
+    """Function that finds the threshold of the l1 step without leaving the device, see `l1_triton.threshold`, if any."""
+    if device.type != "cuda" or not _available_or_warning("triton"):
+        return None
+    from contextualdag.projection.kernels import l1_triton
+
+    return l1_triton.threshold
 
 
 def sum_and_count_above(device: torch.device) -> Callable[[Tensor, float], Tensor]:
     """Function that the root search of the l1 step calls in each pass, see `l1_torch.sum_and_count_above`."""
-    if choose("auto", device) == "numba":
+    if device.type == "cpu" and _available_or_warning("numba"):
         from contextualdag.projection.kernels import l1_numba
 
         return l1_numba.sum_and_count_above
@@ -56,22 +84,22 @@ def sum_and_count_above(device: torch.device) -> Callable[[Tensor, float], Tenso
 
 
 @functools.cache
-def _without_numba() -> str | None:
-    """Why numba cannot be used; None if it can."""
+def _without(library: str) -> str | None:
+    """Why a library cannot be used; None if it can."""
     try:
-        importlib.import_module("numba")
+        importlib.import_module(library)
     except ImportError as error:
         return str(error)
     return None
 
 
 @functools.cache
-def _numba_or_warning() -> bool:
-    why_not = _without_numba()
+def _available_or_warning(library: str) -> bool:
+    why_not = _without(library)
     if why_not is not None:
         warnings.warn(
-            f"numba cannot be imported ({why_not}): projections on the CPU run in plain PyTorch, with the same result but "
-            "many times slower. Install numba to speed them up.",
+            f"{library} cannot be imported ({why_not}): projections on {DEVICES[library]} run in plain PyTorch, with the "
+            f"same result but many times slower. Install {library} to speed them up.",
             RuntimeWarning,
             stacklevel=2,
         )

@@ -3,12 +3,14 @@
 Everything that the loops call stands in this file: numba's cache does not notice changes elsewhere.
 """
 
+import math
+
 import numpy as np
 import torch
 from torch import Tensor
 
 from contextualdag.projection.kernels.compiled import compiled
-from contextualdag.projection.kernels.order_torch import EXACT_UP_TO, STARTS, fixed_point_bits
+from contextualdag.projection.kernels.order_torch import EXACT_UP_TO, SMALLEST_EXPONENT, STARTS, fixed_point_bits
 from contextualdag.projection.kernels.threads import over_samples
 
 TAKEN = 1 << 62  # more than any sum of weights
@@ -145,17 +147,18 @@ def _leave(w, v, out, into, left):
 
 @compiled
 def _fixed_point(w, left, scale, C):
-    """Squared weights as integers, the largest of the core being `scale`, and no edge less than one."""
+    """Squared weights as integers, the largest of the core between a quarter of `scale` and all of it, none below one."""
     p = w.shape[0]
     largest = abs(w[0, 0])
     for j in range(p):
         if left[j]:
             for k in range(p):
                 largest = max(largest, abs(w[j, k]) if left[k] else largest)
-    divisor = np.float64(largest)
+    _, exponent = math.frexp(np.float64(largest))
+    factor = math.ldexp(1.0, -max(exponent, SMALLEST_EXPONENT))
     for j in range(p):
         for k in range(p):
-            share = np.float64(w[j, k]) / divisor
+            share = np.float64(w[j, k]) * factor
             c = max(np.int64(np.rint(share * share * scale)), np.int64(1))
             C[j, k] = c if w[j, k] != 0 else np.int64(0)
 

@@ -9,8 +9,9 @@ The steps, for each graph by itself:
 1. Strip. A node without parents can stand first and a node without children last, at no loss. Rounds of this (all
    sources by index, then all sinks by index) leave the core, in which every node has a parent and a child. A DAG has an
    empty core, so a DAG comes back unchanged.
-2. Fixed point. The core's squared weights, divided by the largest, become integers C. Integer sums do not depend on the
-   order in which they are added, so every kernel on every device finds the same order, whatever the batch.
+2. Fixed point. The core's weights, divided by a power of two so that none exceeds one, are squared and become integers C.
+   Integer sums do not depend on the order in which they are added, so every kernel on every device finds the same order,
+   whatever the batch.
 3. Relabel the core by falling net flow (out minus in), ties by index. What follows goes by label, hence permuting the
    nodes permutes the answer.
 4. A core of at most `exact_up_to` nodes: dynamic programme over its subsets. Ties: the higher label goes last.
@@ -31,6 +32,7 @@ from contextualdag.graphs import order_to_mask
 
 STARTS = 3
 EXACT_UP_TO = 8
+SMALLEST_EXPONENT = -1021  # of the largest weight; less would make two to its opposite infinite
 SAMPLES_AT_ONCE, ENTRIES_AT_ONCE = 4096, 1 << 20  # bound the memory of the tables below
 
 
@@ -87,9 +89,10 @@ def net_flow(C: Tensor) -> Tensor:
 
 
 def fixed_point(W: Tensor) -> Tensor:
-    """Squared weights as integers, the largest of each graph being 2**bits, and no edge less than one."""
+    """Squared weights as integers, the largest of each graph between 2**bits and a quarter of it, none below one."""
     largest = W.abs().amax((1, 2), keepdim=True).double()
-    share = W.double() / torch.where(largest > 0, largest, 1.0)
+    exponent = torch.frexp(largest).exponent.clamp_min(SMALLEST_EXPONENT)
+    share = torch.ldexp(W.double(), -exponent)
     C = (share * share * 2.0 ** fixed_point_bits(W.shape[1])).round().to(torch.int64)
     return torch.where(W != 0, C.clamp_min(1), 0)
 

@@ -1,0 +1,65 @@
+"""The root search of the l1 step on a GPU, without a sort and without a word to the host.
+
+Newton's steps as in `contextualdag.projection.l1`, one launch each. A launch first reads the partial sums that the one
+before left, which every program adds up in the same order, and moves the threshold; then it sums what is above it. Once the
+root is found, the launches that remain do nothing.
+"""
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+MOST_STEPS = 24  # from zero; eight to fourteen are usual
+PROGRAMS = 256
+BLOCK = 1024
+STATE = 3  # what a step leaves to the next: the threshold, how many were above the one before (-1: none), whether it is done
+
+
+def threshold(entries: Tensor, target: Tensor) -> Tensor:
+    """The root of sum max(|w| - kappa, 0) = target, zero if the sum is below; float64 and zero-dimensional, as `target`."""
+    programs = min(PROGRAMS, triton.cdiv(entries.numel(), BLOCK))
+    padded = triton.next_power_of_2(programs)
+    state = torch.zeros(MOST_STEPS + 2, STATE, dtype=torch.float64, device=entries.device)
+    state[0, 1].fill_(-1.0)
+    sums = torch.empty(MOST_STEPS + 1, 2, programs, dtype=torch.float64, device=entries.device)
+    for step in range(MOST_STEPS + 1):
+        _step[(programs,)](entries, len(entries), target, state, sums, step, programs, padded, BLOCK, num_warps=4)
+    return state[MOST_STEPS + 1, 0]
+
+
+@triton.jit
+def _step(entries, n, target, state, sums, step, programs, PROGRAMS: tl.constexpr, BLOCK: tl.constexpr):
+    kappa = tl.load(state + step * 3)
+    n_above = tl.load(state + step * 3 + 1)
+    done = tl.load(state + step * 3 + 2)
+    if (step > 0) & (done == 0.0):
+        number = tl.arange(0, PROGRAMS)
+        before = sums + (step - 1) * 2 * programs + number
+        over = tl.sum(tl.load(before, mask=number < programs, other=0.0), 0)
+        count = tl.sum(tl.load(before + programs, mask=number < programs, other=0.0), 0)
+        excess = over - tl.load(target)
+        left_of_root = (n_above >= 0) | (kappa == 0)
+        if (count == n_above) | (left_of_root & (excess <= 0)):
+            done = done + 1.0
+        else:
+            n_above = count
+            kappa = tl.where(count > 0, tl.maximum(kappa + excess / tl.maximum(count, 1.0), 0.0), 0.0)
+            kappa = kappa.to(entries.dtype.element_ty).to(tl.float64)  # the threshold that the entries will see
+    program = tl.program_id(0)
+    if program == 0:
+        tl.store(state + (step + 1) * 3, kappa)
+        tl.store(state + (step + 1) * 3 + 1, n_above)
+        tl.store(state + (step + 1) * 3 + 2, done)
+    if done == 0.0:
+        over = tl.zeros([BLOCK], tl.float64)
+        count = tl.zeros([BLOCK], tl.float64)
+        entry = program.to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+        cut = kappa.to(entries.dtype.element_ty)
+        for _ in range(tl.cdiv(n, programs * BLOCK)):
+            above = tl.abs(tl.load(entries + entry, mask=entry < n, other=0.0)) - cut
+            over += tl.maximum(above, 0.0).to(tl.float64)
+            count += (above > 0).to(tl.float64)
+            entry += programs * BLOCK
+        tl.store(sums + step * 2 * programs + program, tl.sum(over, 0))
+        tl.store(sums + step * 2 * programs + programs + program, tl.sum(count, 0))
