@@ -4,13 +4,16 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 
 
-.PHONY: demo test check format bench clean
+.PHONY: demo test test-gpu check format bench clean
 
 demo: $(INSTALLED)
 	$(BIN)/contextualdag demo
 
 test: $(INSTALLED)
 	$(BIN)/python -m pytest
+
+test-gpu: $(INSTALLED)
+	$(BIN)/python -m pytest -m gpu
 
 check: $(INSTALLED)
 	$(BIN)/ruff check

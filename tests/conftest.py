@@ -1,8 +1,13 @@
 """What the tests share: batches to try things on."""
 
+import os
+
 import pytest
 import torch
 from hypothesis import settings
+
+if not torch.cuda.is_available():
+    os.environ["TRITON_INTERPRET"] = "1"  # before any kernel is defined
 
 # One fixed run of examples: a test that fails once fails always.
 settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=40, print_blob=True)

@@ -42,17 +42,18 @@ def test_without_numba_one_warning_and_the_same_answer():
 
 def test_kernels_by_device():
     cpu, cuda = torch.device("cpu"), torch.device("cuda")
-    assert dispatch.choose("auto", cpu, 5) == "numba"
-    assert dispatch.choose("auto", cuda, 128) == "triton"
-    assert dispatch.choose("auto", cuda, 129) == "torch"
-    assert dispatch.choose("auto", torch.device("meta"), 5) == "torch"
-    assert dispatch.choose("torch", cpu, 5) == "torch"
+    assert dispatch.choose("auto", cpu, 5, "order") == "numba"
+    assert dispatch.choose("auto", cuda, 256, "order") == "triton"
+    assert dispatch.choose("auto", cuda, 257, "order") == "torch"
+    assert dispatch.choose("auto", cuda, 129, "logdet") == "torch"
+    assert dispatch.choose("auto", torch.device("meta"), 5, "order") == "torch"
+    assert dispatch.choose("torch", cpu, 5, "order") == "torch"
     with pytest.raises(InvalidParameterError, match="works on cpu, and the input is on cuda"):
-        dispatch.choose("numba", cuda, 5)
+        dispatch.choose("numba", cuda, 5, "order")
     with pytest.raises(InvalidParameterError, match="works on cuda, and the input is on cpu"):
-        dispatch.choose("triton", cpu, 5)
+        dispatch.choose("triton", cpu, 5, "order")
     with pytest.raises(InvalidParameterError, match="takes up to 128 nodes, and the input has 200"):
-        dispatch.choose("triton", cuda, 200)
+        dispatch.choose("triton", cuda, 200, "logdet")
 
 
 def test_importing_the_package_is_light():

@@ -59,7 +59,7 @@ class LogDet:
         Only with `paper_exact`: drop the smallest weights until no cycle is left. The authors do this at prediction
         alone; `DAGProjection` always does it in eval mode.
     kernel : {"auto", "numba", "triton", "torch"}, default="auto"
-        Kernel of the default mode; `paper_exact` always runs in PyTorch.
+        Kernel of the default mode, as for `Order`, "triton" up to 128 nodes; `paper_exact` always runs in PyTorch.
 
     Examples
     --------
@@ -99,6 +99,10 @@ class LogDet:
             raise InvalidParameterError("repair=False needs paper_exact=True: the default mode is always acyclic.")
         if self.kernel != "auto" and self.paper_exact:
             raise InvalidParameterError("paper_exact=True always runs in PyTorch. Leave 'kernel' at 'auto'.")
+
+    def stays_on_device(self, device: torch.device, p: int) -> bool:
+        """Whether graphs of p nodes are projected without a word to the host, as the capture of a CUDA graph wants."""
+        return not self.paper_exact and dispatch.choose(self.kernel, device, p, "logdet") == "triton"
 
     @torch.no_grad()
     def __call__(self, W: Tensor) -> Tensor:

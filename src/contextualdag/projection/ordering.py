@@ -33,7 +33,7 @@ class Order:
         From how many constructive orders the local search starts, 1 to 3. Fewer are faster and keep a little less weight.
         Without effect where the answer is exact.
     kernel : {"auto", "numba", "triton", "torch"}, default="auto"
-        "numba" needs the CPU; "triton" needs CUDA and takes up to 128 nodes; "torch" works on any device with float64;
+        "numba" needs the CPU; "triton" needs CUDA and takes up to 256 nodes; "torch" works on any device with float64;
         "auto" takes the fastest there is.
 
     Examples
@@ -53,6 +53,10 @@ class Order:
         check_number(self.cut, "cut", "Order", high_open=True)
         check_count(self.starts, "starts", "Order", high=STARTS)
         check_kernel(self.kernel, "Order")
+
+    def stays_on_device(self, device: torch.device, p: int) -> bool:
+        """Whether graphs of p nodes are projected without a word to the host, as the capture of a CUDA graph wants."""
+        return dispatch.choose(self.kernel, device, p, "order") == "triton"
 
     @torch.no_grad()
     def __call__(self, W: Tensor) -> Tensor:

@@ -9,6 +9,7 @@ than it needs; they change nothing, because what is kept does not move once trai
 import torch
 from torch import Tensor, nn
 
+from contextualdag.projection import DAGProjection
 from contextualdag.training.trainer import Fit, Loss, Progress, Split, TrainingSettings, diverged, residual_loss
 
 LAG = 3  # epochs that the host may be ahead
@@ -139,6 +140,11 @@ class CapturedTraining:
             torch._foreach_copy_(self._best, self._parameters)
 
 
-def can_capture(split: Split, settings: TrainingSettings) -> bool:
-    """Whether training can run as a captured graph: on CUDA, all samples at once."""
-    return split.X.device.type == "cuda" and (settings.batch_size is None or settings.batch_size >= len(split.X))
+def can_capture(layer: nn.Module, split: Split, settings: TrainingSettings) -> bool:
+    """Whether training can run as a captured graph: on CUDA, all samples at once, and the layer never asks the host."""
+    device, (n, p) = split.X.device, split.X.shape
+    if device.type != "cuda" or (settings.batch_size is not None and settings.batch_size < n):
+        return False
+    if isinstance(layer, DAGProjection):
+        return layer.all_reduce is None and layer.acyclicity.stays_on_device(device, p)
+    return True

@@ -24,9 +24,10 @@ def fit_mean(network: MeanNetwork, split: Split, settings: TrainingSettings = SE
     with torch.no_grad():
         network.linear.weight.copy_(coefficients[:-1].T)
         network.linear.bias.copy_(coefficients[-1])
-    if can_capture(split, settings):
-        return CapturedTraining(network, NoProjection(), split, settings, _mean_loss).run()
-    return train(network, NoProjection(), split, settings, loss_of=_mean_loss)
+    layer = NoProjection()
+    if can_capture(layer, split, settings):
+        return CapturedTraining(network, layer, split, settings, _mean_loss).run()
+    return train(network, layer, split, settings, loss_of=_mean_loss)
 
 
 def _mean_loss(network: nn.Module, layer: nn.Module, X: Tensor, Z: Tensor, mask: Tensor | None) -> Tensor:

@@ -143,7 +143,7 @@ class PathFitter:
         return replace(point, n_edges=float((graphs != 0).sum()) / len(graphs))
 
     def _train(self, layer: nn.Module, split: Split, progress: Progress | None) -> Fit:
-        if not can_capture(split, self.settings):
+        if not can_capture(layer, split, self.settings):
             return train(self.network, layer, split, self.settings, progress=progress)
         kind = type(layer)
         if kind is NoProjection and split.mask is None:  # one capture serves pre-training and refits

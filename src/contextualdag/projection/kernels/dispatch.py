@@ -13,13 +13,13 @@ from contextualdag.projection.kernels import l1_torch, logdet_torch, order_torch
 
 KERNELS = ("auto", "numba", "triton", "torch")
 DEVICES = {"numba": "cpu", "triton": "cuda"}
-LARGEST_P = 128  # for Triton, whose programs hold a graph on chip
+LARGEST_P = {"order": 256, "logdet": 128}  # for Triton, whose programs hold a graph on chip
 
 
-def choose(kernel: str, device: torch.device, p: int) -> str:
+def choose(kernel: str, device: torch.device, p: int, problem: str) -> str:
     """Name the kernel to use for graphs of p nodes on `device`: "numba", "triton" or "torch"."""
     if kernel == "auto":
-        if device.type == "cuda" and p <= LARGEST_P:
+        if device.type == "cuda" and p <= LARGEST_P[problem]:
             return "triton" if _available_or_warning("triton") else "torch"
         return "numba" if device.type == "cpu" and _available_or_warning("numba") else "torch"
     if kernel == "torch":
@@ -30,16 +30,16 @@ def choose(kernel: str, device: torch.device, p: int) -> str:
         )
     if _without(kernel) is not None:
         raise InvalidParameterError(f"kernel='{kernel}' cannot be used: {_without(kernel)}. Available: 'torch'.")
-    if kernel == "triton" and p > LARGEST_P:
+    if kernel == "triton" and p > LARGEST_P[problem]:
         raise InvalidParameterError(
-            f"kernel='triton' takes up to {LARGEST_P} nodes, and the input has {p}. Use kernel='auto' or 'torch'."
+            f"kernel='triton' takes up to {LARGEST_P[problem]} nodes, and the input has {p}. Use kernel='auto' or 'torch'."
         )
     return kernel
 
 
 def order_projection(kernel: str, W: Tensor) -> Callable[[Tensor, float, int], Tensor]:
     """Function that keeps the heaviest acyclic subgraph, see `order_torch.project`."""
-    chosen = choose(kernel, W.device, W.shape[-1])
+    chosen = choose(kernel, W.device, W.shape[-1], "order")
     if chosen == "numba":
         from contextualdag.projection.kernels import order_numba
 
@@ -53,7 +53,7 @@ def order_projection(kernel: str, W: Tensor) -> Callable[[Tensor, float, int], T
 
 def logdet_descent(kernel: str, W: Tensor) -> Callable[..., Tensor]:
     """Function that runs the log-det descent, see `logdet_torch.descend`."""
-    chosen = choose(kernel, W.device, W.shape[-1])
+    chosen = choose(kernel, W.device, W.shape[-1], "logdet")
     if chosen == "numba":
         from contextualdag.projection.kernels import logdet_numba
 

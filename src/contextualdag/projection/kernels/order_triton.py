@@ -14,20 +14,20 @@ from torch import Tensor
 
 from contextualdag.projection.kernels.order_torch import EXACT_UP_TO, STARTS, fixed_point_bits
 
-ENTRIES_AT_ONCE = 1 << 22  # of D, 32 megabytes: what the cache of a large GPU holds
+ENTRIES_AT_ONCE = 1 << 24  # of D, 128 megabytes
 LARGEST = tl.constexpr(2**62)  # more than any sum of weights
 INTEGERS_FROM = tl.constexpr(2.0**52)  # from here on every float64 is an integer
 
 
 def project(W: Tensor, cut: float, starts: int) -> Tensor:
-    """Same result as `order_torch.project`, for tensors on a GPU with p up to 128."""
+    """Same result as `order_torch.project`, for tensors on a GPU."""
     kept = torch.empty(W.shape, dtype=W.dtype, device=W.device)
     _launch(W, cut, starts, EXACT_UP_TO, kept, kept, has_order=False)
     return kept
 
 
 def linear_order(W: Tensor, starts: int = STARTS, exact_up_to: int = EXACT_UP_TO) -> Tensor:
-    """Same result as `order_torch.linear_order`, for tensors on a GPU with p up to 128."""
+    """Same result as `order_torch.linear_order`, for tensors on a GPU; `exact_up_to` must not exceed the default."""
     key = torch.empty(W.shape[:2], dtype=torch.int32, device=W.device)
     _launch(W, 0.0, starts, exact_up_to, torch.empty(W.shape, dtype=W.dtype, device=W.device), key, has_order=True)
     return key.argsort(dim=1, stable=True)
@@ -37,15 +37,16 @@ def _launch(W: Tensor, cut: float, starts: int, exact_up_to: int, kept: Tensor, 
     n, p, _ = W.shape
     scale = 2.0 ** fixed_point_bits(p)
     cut = torch.tensor(cut, dtype=W.dtype).item()
-    P = max(triton.next_power_of_2(p), 2)
+    P = max(triton.next_power_of_2(p), EXACT_UP_TO)
     at_once = min(n, max(1, ENTRIES_AT_ONCE // (p * p)))
     D = torch.empty(at_once, p, p, dtype=torch.int64, device=W.device)
     W = W.detach().contiguous()
     for first in range(0, n, at_once):
         # Without fused multiply-add: every kernel rounds alike.
         _project_sample[(min(at_once, n - first),)](
-            W, D, kept, key, first, p, cut, scale, P, starts, exact_up_to, has_order, num_warps=1, enable_fp_fusion=False
-        )
+            W, D, kept, key, first, p, cut, scale, P, EXACT_UP_TO, starts, exact_up_to, has_order,
+            num_warps=1, enable_fp_fusion=False,
+        )  # fmt: skip
 
 
 @triton.jit
@@ -136,42 +137,36 @@ def _surplus(W, v, p, node, cut, factor, scale, core):
 def _best_order_by_subsets(W, p, node, cut, factor, scale, core, node_of_label, size, P: tl.constexpr, M: tl.constexpr):
     """Position of every node in the exact order of a core of at most M nodes, by dynamic programming over subsets."""
     S = tl.arange(0, 1 << M)
-    best = tl.zeros([1 << M], tl.int64)
+    label = tl.arange(0, M)
+    nodes = tl.gather(node_of_label, label, 0)
+    in_use = label < size
+    into = tl.zeros([1 << M, M], tl.int64)  # what S sends to each label, which has no edge to itself
+    for u in range(size):
+        w = tl.load(W + _at(nodes, u, label) * p + nodes, mask=in_use & (label != u), other=0.0)
+        w = tl.where(tl.abs(w) > cut, w, 0.0)
+        into += ((S >> u) & 1)[:, None] * _fixed(w, factor, scale, in_use)[None, :]
     members = tl.zeros([1 << M], tl.int32)
     for u in range(M):
         members += (S >> u) & 1
+    best = tl.zeros([1 << M], tl.int64)
     for level in range(1, size + 1):
         found = tl.zeros([1 << M], tl.int64)
         for last in range(size):
-            v = _at(node_of_label, last, node)
-            column = _fixed(_column(W, v, p, node, cut), factor, scale, core)
-            into = tl.zeros([1 << M], tl.int64)  # what S sends to v, which has no edge to itself
-            for u in range(size):
-                into += ((S >> u) & 1) * _at(column, _at(node_of_label, u, node), node)
+            to_last = tl.sum(tl.where(label[None, :] == last, into, 0), 1)
             has = ((S >> last) & 1) == 1
-            found = tl.where(has, tl.maximum(found, tl.gather(best, tl.where(has, S - (1 << last), 0), 0) + into), found)
+            kept = tl.gather(best, tl.where(has, S - (1 << last), 0), 0) + to_last
+            found = tl.where(has, tl.maximum(found, kept), found)
         best = tl.where(members == level, found, best)
     position = tl.zeros([P], tl.int32)
     rest = (1 << size) - 1
-    t = size - 1
-    while t >= 0:
-        value = _at(best, rest, S)
-        last = size - 1
-        chosen = -1
-        while chosen < 0:  # the highest label that can stand last
-            v = _at(node_of_label, last, node)
-            column = _fixed(_column(W, v, p, node, cut), factor, scale, core)
-            into = tl.zeros([1], tl.int64)
-            for u in range(size):
-                into += ((rest >> u) & 1) * _at(column, _at(node_of_label, u, node), node)
-            without = rest & ~(1 << last)
-            fits = ((rest >> last) & 1) == 1
-            if fits & (_at(best, without, S) + tl.sum(into, 0) == value):
-                chosen = last
-            last -= 1
-        position = tl.where(node == _at(node_of_label, chosen, node), t, position)
-        rest = rest & ~(1 << chosen)
-        t -= 1
+    for step in range(size):
+        t = size - 1 - step
+        to_each = tl.sum(tl.where((rest == S)[:, None], into, 0), 0)
+        without = tl.gather(best, tl.where((rest >> label) & 1 == 1, rest - (1 << label), 0), 0)
+        fits = ((rest >> label) & 1 == 1) & (without + to_each == _at(best, rest, S))
+        last = tl.max(tl.where(fits, label, -1), 0)  # the highest label that can stand last
+        position = tl.where(node == _at(nodes, last, label), t, position)
+        rest -= 1 << last
     return position
 
 
@@ -269,7 +264,7 @@ def _worth(D, p, node, core, order, size, P: tl.constexpr):
 @triton.jit
 def _project_sample(
     W_ptr, D_ptr, kept_ptr, key_ptr, first, p, cut, scale,
-    P: tl.constexpr, STARTS: tl.constexpr, EXACT: tl.constexpr, HAS_ORDER: tl.constexpr,
+    P: tl.constexpr, M: tl.constexpr, STARTS: tl.constexpr, EXACT: tl.constexpr, HAS_ORDER: tl.constexpr,
 ):  # fmt: skip
     program = tl.program_id(0).to(tl.int64)
     sample = first + program
@@ -302,7 +297,7 @@ def _project_sample(
         for v in range(p):
             node_of_label = tl.where(node == _at(label, v, node), v, node_of_label)
         if size <= EXACT:
-            position = _best_order_by_subsets(W, p, node, cut, factor, scale, core, node_of_label, size, P, EXACT)
+            position = _best_order_by_subsets(W, p, node, cut, factor, scale, core, node_of_label, size, P, M)
         else:
             order = _best_insertion(D, p, node, core, label, node_of_label, size, P)
             if STARTS > 1:
