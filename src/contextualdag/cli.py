@@ -52,3 +52,39 @@ def demo(
         scores.add_row(name, f"{value:.3f}")
     console.print(scores)
     console.print(f"Fitted in {shown.seconds:.0f} s. Report: {write_report(shown, out)}", soft_wrap=True)
+
+
+@app.command()
+def benchmark(
+    gpu: Annotated[bool, typer.Option("--gpu", help="Time the GPU instead of the CPU.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Two small cells, under a minute.")] = False,
+    out: Annotated[Path, typer.Option(help="Folder for the table and the picture.")] = Path("benchmarks/results"),
+    baseline: Annotated[bool, typer.Option(help="Also time Algorithm 1 as batched inverses, which is slow.")] = True,
+) -> None:
+    """Time training by the paper's protocol and write a table and a picture.
+
+    Example: contextualdag benchmark --gpu --out timings
+    """
+    import torch
+    from rich.console import Console
+
+    from contextualdag.experiments import timing
+    from contextualdag.experiments.timing_results import write_results
+
+    if gpu and not torch.cuda.is_available():
+        raise typer.BadParameter("PyTorch finds no CUDA device here. Leave --gpu out to time the CPU.", param_hint="--gpu")
+    device = torch.device("cuda" if gpu else "cpu")
+    cells = tuple(dict.fromkeys(timing.N_GRID + timing.P_GRID)) if gpu else timing.CPU_CELLS
+    console = Console(stderr=True)
+    with console.status("starting") as status:
+        timings = list(timing.run_protocol(device, timing.QUICK_CELLS if quick else cells, baseline, status.update))
+        status.update("projections")
+        projections = [] if quick else timing.time_projections(device, baseline)
+        status.update("whole fits")
+        fits = [] if quick else timing.time_fits(device, (1000, 10_000) if gpu else (1000,))
+        profiles = {}
+        if gpu and not quick:
+            status.update("one epoch, kernel by kernel")
+            profiles = {f"n = {n}, p = 20": timing.profile_epoch(n, 20, device) for n in (1000, 10_000)}
+    for path in write_results(out, timing.device_name(device), timings, projections, fits, profiles):
+        typer.echo(path)

@@ -74,6 +74,11 @@ class CapturedTraining:
         state = {name: value.detach().clone() for name, value in self.network.state_dict().items()}
         return Fit(state, train_loss, validation_loss, int(best_epoch))
 
+    def replay(self, epochs: int) -> None:
+        """Run epochs without keeping anything, for timing; `run` must have been called before."""
+        for _ in range(epochs):
+            self._graph.replay()  # type: ignore[union-attr]
+
     def _look(self, epoch: int, progress: Progress | None) -> bool:
         """Wait for an epoch, tell of it, and return whether training is done."""
         slot = epoch % LAG
