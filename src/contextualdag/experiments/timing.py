@@ -33,7 +33,7 @@ BASELINE_CELLS = {  # elsewhere it takes too long
     "cuda": ((1000, 10), (1000, 20), (1000, 30), (1000, 50), (10_000, 20)),
     "cpu": ((1000, 10), (1000, 20)),
 }
-BASELINE_ITERATIONS = 1000  # for one mu; where the descent is cut off here, the time is a lower bound
+BASELINE_ITERATIONS = 500  # for one mu; where the descent is cut off here, the time is a lower bound
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def run_protocol(
         begin(f"n = {n}, p = {p}")
         split = _data(n, p, device)
         order = _median(split, Order(starts=1))
-        logdet = _median(split, LogDet()) if p <= 100 and n <= 10_000 else None
+        logdet = _median(split, LogDet()) if p <= 50 and n <= 10_000 else None
         slow = None
         if baseline and (n, p) in BASELINE_CELLS[device.type]:
             begin(f"n = {n}, p = {p}, batched inverses")
