@@ -45,7 +45,10 @@ def write_results(
     ]  # fmt: skip
     if projections:
         rows = [[row["projection"], row["p"], f"{row['milliseconds']:.3f}"] for row in projections]
-        parts += ["## Projecting 1000 Gaussian graphs", _table(["projection", "p", "milliseconds"], rows)]
+        parts += [
+            "## Projecting 1000 Gaussian graphs, the median of twenty",
+            _table(["projection", "p", "milliseconds"], rows),
+        ]
     if fits:
         rows = [[row["n"], row["p"], f"{row['seconds']:.2f}", f"{row['F1']:.3f}"] for row in fits]
         parts += [
