@@ -169,7 +169,7 @@ def test_grids():
     following = geometric_budgets(4)
     while (budget := following(8.0, points)) is not None:
         points.append(PathPoint(budget, 0.0, 50.0, None))
-    assert [point.l1_budget for point in points[1:]] == pytest.approx([6.4, 5.12, 4.096, 0.0])
+    assert [point.l1_budget for point in points[1:]] == pytest.approx([5.6, 3.92, 2.744, 0.0])
 
 
 def losses(values):

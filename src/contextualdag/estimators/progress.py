@@ -1,6 +1,7 @@
 """One progress bar for a whole fit: budget, edges, losses and the time left."""
 
 import math
+import time
 from types import TracebackType
 
 from contextualdag.training.path import DECAY, FEWEST_EDGES, PathPoint
@@ -27,24 +28,23 @@ class FitProgress:
 
     def __init__(self, show: bool, n_budgets: int, until_empty: bool, refits: bool) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, Progress, TextColumn
 
         self._n_budgets, self._until_empty, self._refits = n_budgets, until_empty, refits
         self._done, self._total, self._edges = -1, n_budgets, ""
         console = Console(stderr=True)
         self._bar = Progress(
             TextColumn("{task.description}"),
-            BarColumn(bar_width=24),
+            BarColumn(bar_width=10),
             TextColumn("{task.fields[numbers]}"),
-            TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
+            TextColumn("{task.fields[left]}"),
             console=console,
             transient=True,
             disable=not (show and console.is_terminal),
             refresh_per_second=1 / SECONDS_BETWEEN_DRAWINGS,
         )
-        self._task = self._bar.add_task("starting", total=None, numbers="")
+        self._task = self._bar.add_task("starting", total=None, numbers="", left="")
+        self._start = time.monotonic()
 
     def __enter__(self) -> "FitProgress":
         self._bar.start()
@@ -58,15 +58,17 @@ class FitProgress:
         self._done += 1
         left = self._budgets_left(points) if "refit" not in what else 0
         if points:
-            self._edges = f"{points[-1].n_edges:.1f} edges  "
+            self._edges = f"{points[-1].n_edges:.1f} edges, "
         if "refit" not in what:
             self._total = self._done + left + self._expected_refits(len(points) + left)
-        self._bar.update(self._task, description=what, completed=self._done, total=max(self._total, self._done + 1))
+        total = max(self._total, self._done + 1)
+        left = _clock((time.monotonic() - self._start) * (total - self._done) / self._done) if self._done > 2 else ""
+        self._bar.update(self._task, description=what, completed=self._done, total=total, left=left)
         return self
 
     def __call__(self, epoch: int, train_loss: float, validation_loss: float) -> None:
         """One epoch is over."""
-        numbers = f"{self._edges}loss {train_loss:.4f}  validation {validation_loss:.4f}  epoch {epoch}"
+        numbers = f"{self._edges}loss {train_loss:.3f}, validation {validation_loss:.3f}"
         self._bar.update(self._task, numbers=numbers)
 
     def _budgets_left(self, points: list[PathPoint]) -> int:
@@ -78,3 +80,8 @@ class FitProgress:
 
     def _expected_refits(self, n_points: int) -> int:
         return n_points // COARSE + MOST_NEIGHBOURS if self._refits else 0
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes}:{rest:02d} left"
