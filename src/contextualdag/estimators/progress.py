@@ -62,8 +62,8 @@ class FitProgress:
         if "refit" not in what:
             self._total = self._done + left + self._expected_refits(len(points) + left)
         total = max(self._total, self._done + 1)
-        left = _clock((time.monotonic() - self._start) * (total - self._done) / self._done) if self._done > 2 else ""
-        self._bar.update(self._task, description=what, completed=self._done, total=total, left=left)
+        clock = _clock((time.monotonic() - self._start) * (total - self._done) / self._done) if self._done > 2 else ""
+        self._bar.update(self._task, description=what, completed=self._done, total=total, left=clock)
         return self
 
     def __call__(self, epoch: int, train_loss: float, validation_loss: float) -> None:
