@@ -26,4 +26,4 @@ class TrainingError(ContextualDAGError, RuntimeError):
 
 
 class PersistenceError(ContextualDAGError, OSError):
-    """A saved model or checkpoint cannot be written or read."""
+    """A saved model, a checkpoint or a data file cannot be written or read."""

@@ -1,28 +1,44 @@
-"""How near estimated graphs are to the true ones, averaged over batches (n, p, p).
+"""How near estimated graphs are to the true ones.
 
-``W[i, j, k] != 0`` means that graph i has the edge j -> k. Functions take the true graphs first.
+Functions take the true graphs, then the estimated ones: two batches of one shape (n, p, p), in which ``W[i, j, k] != 0``
+means that graph i has the edge j -> k. Weights or booleans will do, except for `estimation_error`, which compares weights.
+Each returns a float: a score for every graph, averaged over the graphs, except for `estimation_error`, which is one ratio.
+
+Edges have directions: a reversed edge is a false one, and the true one is missed. The diagonal holds no edge, though for
+`acyclic_rate`, `cpdag_shd` and `sid` it makes a cycle. A share of nothing counts as faultless: `precision` is one (`fdr`
+zero) where nothing was estimated, `recall` and `tpr` are one where nothing is true, `fpr` is zero where every pair is a
+true edge, and `f1_score`, the harmonic mean of precision and recall, is one where both graphs are empty.
 """
 
+import importlib
+
 import numpy as np
+import torch
 from numpy.typing import ArrayLike, NDArray
 
+from contextualdag.cpdag import check_acyclic, cpdag, distinct
 from contextualdag.errors import InvalidInputError
+from contextualdag.graphs import is_acyclic
 
-__all__ = ["estimation_error", "f1_score", "shd"]
+__all__ = [
+    "acyclic_rate",
+    "cpdag_shd",
+    "estimation_error",
+    "f1_score",
+    "fdr",
+    "fpr",
+    "precision",
+    "recall",
+    "shd",
+    "sid",
+    "tpr",
+]
+
+Edges = NDArray[np.bool_]
 
 
 def f1_score(true: ArrayLike, estimated: ArrayLike) -> float:
-    """Mean F1 score over directed edges; one for a graph where both are empty.
-
-    Parameters
-    ----------
-    true, estimated : array of shape (n, p, p)
-        Weights or booleans.
-
-    Returns
-    -------
-    float
-        From 0 to 1, higher is better.
+    """Mean F1 score over directed edges; from 0 to 1, higher is better.
 
     Examples
     --------
@@ -31,23 +47,78 @@ def f1_score(true: ArrayLike, estimated: ArrayLike) -> float:
     1.0
     """
     a, b = _edges(true, estimated)
-    hits = (a & b).sum((1, 2))
-    total = a.sum((1, 2)) + b.sum((1, 2))
-    return float(np.where(total > 0, 2 * hits / np.maximum(total, 1), 1.0).mean())
+    return _mean_share(2 * _size(a & b), _size(a) + _size(b), of_nothing=1)
+
+
+def precision(true: ArrayLike, estimated: ArrayLike) -> float:
+    """Share of the estimated edges that are true; from 0 to 1, higher is better.
+
+    Examples
+    --------
+    >>> from contextualdag.metrics import precision
+    >>> precision([[[0, 1, 0], [0, 0, 0], [0, 0, 0]]], [[[0, 1, 1], [0, 0, 0], [0, 0, 0]]])
+    0.5
+    """
+    a, b = _edges(true, estimated)
+    return _mean_share(_size(a & b), _size(b), of_nothing=1)
+
+
+def recall(true: ArrayLike, estimated: ArrayLike) -> float:
+    """Share of the true edges that were found; from 0 to 1, higher is better.
+
+    Examples
+    --------
+    >>> from contextualdag.metrics import recall
+    >>> recall([[[0, 1, 1], [0, 0, 0], [0, 0, 0]]], [[[0, 1, 0], [0, 0, 0], [0, 0, 0]]])
+    0.5
+    """
+    a, b = _edges(true, estimated)
+    return _mean_share(_size(a & b), _size(a), of_nothing=1)
+
+
+def fdr(true: ArrayLike, estimated: ArrayLike) -> float:
+    """False discovery rate, the share of the estimated edges that are false; from 0 to 1, lower is better.
+
+    Examples
+    --------
+    A reversed edge is a false one.
+
+    >>> from contextualdag.metrics import fdr
+    >>> fdr([[[0, 1], [0, 0]]], [[[0, 0], [1, 0]]])
+    1.0
+    """
+    a, b = _edges(true, estimated)
+    return _mean_share(_size(b & ~a), _size(b), of_nothing=0)
+
+
+def tpr(true: ArrayLike, estimated: ArrayLike) -> float:
+    """True positive rate: another name for `recall`.
+
+    Examples
+    --------
+    >>> from contextualdag.metrics import tpr
+    >>> tpr([[[0, 1], [0, 0]]], [[[0, 0], [1, 0]]])
+    0.0
+    """
+    return recall(true, estimated)
+
+
+def fpr(true: ArrayLike, estimated: ArrayLike) -> float:
+    """False positive rate, the share of the p (p - 1) ordered pairs without an edge that got one; lower is better.
+
+    Examples
+    --------
+    >>> from contextualdag.metrics import fpr
+    >>> fpr([[[0, 1, 0], [0, 0, 0], [0, 0, 0]]], [[[0, 1, 1], [0, 0, 0], [0, 0, 0]]])
+    0.2
+    """
+    a, b = _edges(true, estimated)
+    p = a.shape[1]
+    return _mean_share(_size(b & ~a), p * (p - 1) - _size(a), of_nothing=0)
 
 
 def shd(true: ArrayLike, estimated: ArrayLike) -> float:
-    """Mean structural Hamming distance: pairs of nodes that are joined differently, a reversal counting one.
-
-    Parameters
-    ----------
-    true, estimated : array of shape (n, p, p)
-        Weights or booleans.
-
-    Returns
-    -------
-    float
-        Zero or more, lower is better.
+    """Structural Hamming distance: pairs of nodes that are joined differently, a reversal counting one; lower is better.
 
     Examples
     --------
@@ -58,21 +129,68 @@ def shd(true: ArrayLike, estimated: ArrayLike) -> float:
     a, b = _edges(true, estimated)
     wrong = a != b
     wrong |= wrong.transpose(0, 2, 1)
-    return float(np.triu(wrong, k=1).sum((1, 2)).mean())
+    return float(_size(np.triu(wrong, k=1)).mean())
+
+
+def cpdag_shd(true: ArrayLike, estimated: ArrayLike) -> float:
+    """Structural Hamming distance between CPDAGs, which forgives arrows that data cannot tell; lower is better.
+
+    It counts the pairs of nodes that are joined differently, by ->, <-, - or nothing, in the two `cpdag`. Graphs must be
+    acyclic.
+
+    Examples
+    --------
+    >>> from contextualdag.metrics import cpdag_shd
+    >>> cpdag_shd([[[0, 1], [0, 0]]], [[[0, 0], [1, 0]]])
+    0.0
+    """
+    a, b = _dags(true, estimated)
+    return shd(cpdag(a), cpdag(b))
+
+
+def sid(true: ArrayLike, estimated: ArrayLike) -> float:
+    """Structural intervention distance (Peters and Bühlmann, 2015); from 0 to p (p - 1), lower is better.
+
+    It counts the ordered pairs (j, k) for which adjusting for the estimated parents of j gives a wrong effect of j on k in
+    the true graph. Graphs must be acyclic. The package gadjid has to be installed.
+
+    Examples
+    --------
+    >>> from contextualdag.metrics import sid
+    >>> sid([[[0, 1], [0, 0]]], [[[0, 0], [1, 0]]])  # doctest: +SKIP
+    2.0
+    """
+    try:
+        gadjid = importlib.import_module("gadjid")
+    except ImportError as error:
+        raise ImportError("sid needs the package gadjid, which is not installed. Try: pip install gadjid") from error
+    a, b = _dags(true, estimated)
+    if a.shape[1] < 2:
+        return 0.0  # gadjid takes no graph without a pair
+    first, of_each = distinct(np.stack([a, b], axis=1))
+    mistakes = [
+        gadjid.sid(a[i].astype(np.int8), b[i].astype(np.int8), edge_direction="from row to column")[1] for i in first
+    ]
+    return float(np.take(mistakes, of_each).mean())
+
+
+def acyclic_rate(graphs: ArrayLike) -> float:
+    """Share of the graphs of a batch (n, p, p) that are DAGs; from 0 to 1, higher is better.
+
+    Examples
+    --------
+    >>> from contextualdag.metrics import acyclic_rate
+    >>> acyclic_rate([[[0, 1], [0, 0]], [[0, 1], [1, 0]]])
+    0.5
+    """
+    edges = _batch(graphs, "graphs") != 0
+    return float(is_acyclic(torch.from_numpy(edges)).double().mean())
 
 
 def estimation_error(true: ArrayLike, estimated: ArrayLike) -> float:
-    """Sum of squared errors of the weights, relative to the sum of squared true weights.
+    """Sum of squared errors of the weights, relative to the sum of squared true weights; zero or more, lower is better.
 
-    Parameters
-    ----------
-    true, estimated : array of shape (n, p, p)
-        Weights.
-
-    Returns
-    -------
-    float
-        Zero or more, lower is better; one for an estimate without edges. Infinite if there is an error and no true edge.
+    It is one for an estimate without edges, and infinite if there is an error and no true edge.
 
     Examples
     --------
@@ -87,17 +205,39 @@ def estimation_error(true: ArrayLike, estimated: ArrayLike) -> float:
     return error / size
 
 
+def _batch(graphs: ArrayLike, name: str) -> NDArray[np.float64]:
+    W = np.asarray(graphs, dtype=np.float64)
+    if W.ndim != 3 or W.shape[1] != W.shape[2]:
+        raise InvalidInputError(f"{name} must hold graphs of shape (n, p, p). Got {W.shape} instead.")
+    if len(W) == 0:
+        raise InvalidInputError(f"{name} holds no graph; there is nothing to average over. Got shape {W.shape}.")
+    return W
+
+
 def _pair(true: ArrayLike, estimated: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    a, b = np.asarray(true, dtype=np.float64), np.asarray(estimated, dtype=np.float64)
-    if a.ndim != 3 or a.shape[1] != a.shape[2]:
-        raise InvalidInputError(f"true must hold graphs of shape (n, p, p). Got {a.shape} instead.")
+    a, b = _batch(true, "true"), np.asarray(estimated, dtype=np.float64)
     if a.shape != b.shape:
         raise InvalidInputError(f"true and estimated must have the same shape. Got {a.shape} and {b.shape}.")
-    if len(a) == 0:
-        raise InvalidInputError("true and estimated hold no graph; there is nothing to average over.")
     return a, b
 
 
-def _edges(true: ArrayLike, estimated: ArrayLike) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _edges(true: ArrayLike, estimated: ArrayLike) -> tuple[Edges, Edges]:
     a, b = _pair(true, estimated)
-    return a != 0, b != 0
+    off_diagonal = ~np.eye(a.shape[1], dtype=bool)
+    return (a != 0) & off_diagonal, (b != 0) & off_diagonal
+
+
+def _dags(true: ArrayLike, estimated: ArrayLike) -> tuple[Edges, Edges]:
+    a, b = (W != 0 for W in _pair(true, estimated))
+    check_acyclic(a, "true")
+    check_acyclic(b, "estimated")
+    return a, b
+
+
+def _size(edges: Edges) -> NDArray[np.int64]:
+    """Count the edges of each graph."""
+    return np.asarray(edges.sum((1, 2)), dtype=np.int64)
+
+
+def _mean_share(part: NDArray[np.int64], whole: NDArray[np.int64], of_nothing: float) -> float:
+    return float(np.where(whole > 0, part / np.maximum(whole, 1), of_nothing).mean())

@@ -1,13 +1,18 @@
-"""The paper's synthetic designs: graphs that vary with the context."""
+"""The paper's synthetic designs, in which graphs vary with the context or do not, and harder variants of them."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from contextualdag.errors import InvalidParameterError
+from contextualdag.datasets.parameters import check_design
+from contextualdag.datasets.skeletons import SKELETONS
 
 Array = NDArray[np.float64]
+Graph = Literal["erdos-renyi", "scale-free"]
+NoiseScale = Literal["equal"] | tuple[float, float]
+WEAKEST = 0.25  # of a weight that is .3 to .6 at least, so that the weakest edges are below the paper's cut of .1
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,14 +50,25 @@ def make_varying_dag(
     *,
     n_edges: int = 10,
     active: float = 0.5,
+    graph: Graph = "erdos-renyi",
+    noise_scale: NoiseScale = "equal",
+    standardise: bool = False,
+    mean_shift: float = 0.0,
+    weak_edges: bool | float = False,
+    context_correlation: float = 0.0,
     random_state: int | np.random.Generator | None = None,
 ) -> Dataset:
-    r"""Simulate the paper's Erdős–Rényi design, in which edges appear, vanish and turn round with the context.
+    r"""Simulate the paper's varying design, in which edges appear, vanish and turn round with the context.
 
     Contexts are uniform on :math:`[-1, 1]^m`. `n_edges` pairs of nodes are drawn at random, and for each node j a centre
     :math:`c_j` in the space of contexts. With :math:`d = \|z - c_j\| - \|z - c_k\|`, a pair has the edge j → k with weight d
     if :math:`d > \varphi`, the edge k → j with weight −d if :math:`-d > \varphi`, and none otherwise. :math:`\varphi` is the
-    quantile of :math:`|d|` that leaves the share `active` of the pairs. Noise is standard normal.
+    quantile of :math:`|d|` that leaves the share `active` of the pairs. Noise is standard normal, and
+    :math:`x = W(z)^\top x + \varepsilon`.
+
+    These data flatter: noise variances are equal, variances of variables grow along the edges, weights are positive and not
+    small, and the means of variables do not depend on the context. The options from `noise_scale` on take this away. They
+    draw their random numbers last, so that skeleton, centres and unscaled noise stay the same for the same `random_state`.
 
     Parameters
     ----------
@@ -66,6 +82,22 @@ def make_varying_dag(
         Pairs of nodes that may be joined.
     active : float, default=0.5
         Share of them that is joined on average.
+    graph : {"erdos-renyi", "scale-free"}, default="erdos-renyi"
+        How the pairs are drawn: each with the same probability, or by the static scale-free model with exponent 2, which
+        has hubs.
+    noise_scale : "equal" or (float, float), default="equal"
+        Standard deviations of the noise: 1 for all variables, or for each variable one drawn uniformly from (low, high).
+    standardise : bool, default=False
+        Divide each variable by its standard deviation over all rows. W is rescaled along with X, to
+        :math:`W_{jk} s_j / s_k`, and remains the truth.
+    mean_shift : float, default=0
+        Add ``Z @ B`` to X, with entries of B normal of this standard deviation. So ``X - Z @ B`` is what follows W.
+    weak_edges : bool or float, default=False
+        Multiply the weights of each pair by a random sign, and by a factor drawn uniformly from 0.25 to 1; a float is taken
+        in place of 0.25. Which edges are active does not change.
+    context_correlation : float, default=0
+        Correlation r, in [0, 1), of each two context features before they are mapped from normal to uniform (a Gaussian
+        copula). Each stays uniform on [-1, 1], and their correlation is :math:`6/\pi \arcsin(r/2)`, nearly r.
     random_state : int or numpy.random.Generator, optional
         Source of randomness.
 
@@ -74,38 +106,156 @@ def make_varying_dag(
     Dataset
         A small frozen object with X, Z, W and names.
 
+    See Also
+    --------
+    make_fixed_dag : One graph for all contexts.
+
     Examples
     --------
     >>> from contextualdag.datasets import make_varying_dag
     >>> data = make_varying_dag(500, n_nodes=5, n_edges=6, random_state=0)
     >>> data.X.shape, data.Z.shape, round(float((data.W != 0).sum()) / 500, 1)
     ((500, 5), (500, 2), 3.0)
-    """
-    for name, value in (("n_samples", n_samples), ("n_nodes", n_nodes), ("n_features", n_features)):
-        if value < 1:
-            raise InvalidParameterError(
-                f"The '{name}' parameter of make_varying_dag must be at least 1. Got {value!r} instead."
-            )
-    sources, targets = np.triu_indices(n_nodes, k=1)
-    if not 0 <= n_edges <= len(sources):
-        raise InvalidParameterError(
-            f"The 'n_edges' parameter of make_varying_dag must be from 0 to {len(sources)}, the pairs of {n_nodes} nodes. "
-            f"Got {n_edges!r} instead."
-        )
-    if not 0 <= active <= 1:
-        raise InvalidParameterError(f"The 'active' parameter of make_varying_dag must be in [0, 1]. Got {active!r} instead.")
-    rng = np.random.default_rng(random_state)
-    pairs = rng.choice(len(sources), size=n_edges, replace=False)
-    j, k = sources[pairs], targets[pairs]
-    centres = rng.uniform(-1, 1, size=(n_nodes, n_features))
 
-    Z = rng.uniform(-1, 1, size=(n_samples, n_features))
+    The same graphs, on data that are harder to learn from:
+
+    >>> hard = make_varying_dag(500, n_nodes=5, n_edges=6, noise_scale=(0.5, 2), standardise=True, random_state=0)
+    >>> bool(((hard.W != 0) == (data.W != 0)).all()), hard.X.std(0).round(6).tolist()
+    (True, [1.0, 1.0, 1.0, 1.0, 1.0])
+    """
+    check_design(
+        "make_varying_dag",
+        n_samples=n_samples,
+        n_nodes=n_nodes,
+        n_features=n_features,
+        n_edges=n_edges,
+        active=active,
+        graph=graph,
+        noise_scale=noise_scale,
+        standardise=standardise,
+        mean_shift=mean_shift,
+        weak_edges=weak_edges,
+        context_correlation=context_correlation,
+    )
+    # Present seeds must keep their data: what is drawn for an option is drawn last, and only if it is asked for.
+    rng = np.random.default_rng(random_state)
+    j, k = SKELETONS[graph](n_nodes, n_edges, rng)
+    centres = rng.uniform(-1, 1, size=(n_nodes, n_features))
+    Z = _correlated(rng.uniform(-1, 1, size=(n_samples, n_features)), context_correlation)
+    noise = rng.standard_normal((n_samples, n_nodes))
+    noise *= _noise_sd(noise_scale, n_nodes, rng)
+    factor = _factors(weak_edges, n_edges, rng)
+    shift = rng.normal(0, mean_shift, size=(n_features, n_nodes)) if mean_shift else np.zeros((n_features, n_nodes))
+
     distance = np.linalg.norm(Z[:, None] - centres, axis=2)
     d = distance[:, j] - distance[:, k]
     smallest = np.quantile(np.abs(d), 1 - active) if d.size else 0.0
     W = np.zeros((n_samples, n_nodes, n_nodes))
-    W[:, j, k] = np.where(d > smallest, d, 0)
-    W[:, k, j] = np.where(-d > smallest, -d, 0)
+    W[:, j, k] = np.where(d > smallest, factor * d, 0)
+    W[:, k, j] = np.where(-d > smallest, factor * -d, 0)
+    X = np.linalg.solve(np.eye(n_nodes) - W.transpose(0, 2, 1), noise[:, :, None])[:, :, 0] + Z @ shift
+    return _dataset(X, Z, W, standardise)
+
+
+def make_fixed_dag(
+    n_samples: int = 1000,
+    n_nodes: int = 20,
+    n_features: int = 2,
+    n_edges: int = 10,
+    *,
+    weight: float = 0.3,
+    graph: Graph = "erdos-renyi",
+    noise_scale: NoiseScale = "equal",
+    standardise: bool = False,
+    random_state: int | np.random.Generator | None = None,
+) -> Dataset:
+    """Simulate the paper's fixed design: one graph for all samples, and a context that has nothing to do with it.
+
+    `n_edges` pairs of nodes are drawn and point forward in a random order of the nodes. Every edge has the same weight.
+    Contexts are uniform, noise is normal.
+
+    Parameters
+    ----------
+    n_samples, n_nodes, n_features, graph, noise_scale, standardise, random_state
+        As in `make_varying_dag`.
+    n_edges : int, default=10
+        Edges of the graph.
+    weight : float, default=0.3
+        Weight of every edge, before `standardise`.
+
+    Returns
+    -------
+    Dataset
+        With the same graph for every row of W.
+
+    See Also
+    --------
+    make_varying_dag : Graphs that vary with the context.
+
+    Examples
+    --------
+    >>> from contextualdag.datasets import make_fixed_dag
+    >>> data = make_fixed_dag(500, n_nodes=5, n_edges=6, random_state=0)
+    >>> int((data.W[0] != 0).sum()), float(data.W.max()), bool((data.W == data.W[0]).all())
+    (6, 0.3, True)
+    """
+    check_design(
+        "make_fixed_dag",
+        n_samples=n_samples,
+        n_nodes=n_nodes,
+        n_features=n_features,
+        n_edges=n_edges,
+        weight=weight,
+        graph=graph,
+        noise_scale=noise_scale,
+        standardise=standardise,
+    )
+    rng = np.random.default_rng(random_state)
+    j, k = SKELETONS[graph](n_nodes, n_edges, rng)
+    position = rng.permutation(n_nodes)
+    Z = rng.uniform(-1, 1, size=(n_samples, n_features))
     noise = rng.standard_normal((n_samples, n_nodes))
-    X = np.linalg.solve(np.eye(n_nodes) - W.transpose(0, 2, 1), noise[:, :, None])[:, :, 0]
-    return Dataset(X.astype(np.float64), Z, W, tuple(f"x{v + 1}" for v in range(n_nodes)))
+    noise *= _noise_sd(noise_scale, n_nodes, rng)
+
+    forward = position[j] < position[k]
+    W = np.zeros((n_nodes, n_nodes))
+    W[np.where(forward, j, k), np.where(forward, k, j)] = weight
+    X = np.linalg.solve(np.eye(n_nodes) - W.T, noise.T).T
+    return _dataset(X, Z, np.tile(W, (n_samples, 1, 1)), standardise)
+
+
+def _dataset(X: NDArray[np.floating], Z: Array, W: Array, standardise: bool) -> Dataset:
+    if standardise:
+        sd = X.std(0)
+        # x_k / s_k = sum_j (w_jk s_j / s_k) x_j / s_j + noise_k / s_k
+        X, W = X / sd, W * (sd[:, None] / sd)
+    return Dataset(np.asarray(X, dtype=np.float64), Z, W, tuple(f"x{v + 1}" for v in range(X.shape[1])))
+
+
+def _correlated(Z: Array, correlation: float) -> Array:
+    """Correlate independent columns that are uniform on [-1, 1], and leave them uniform."""
+    m = Z.shape[1]
+    if correlation == 0 or m == 1:
+        return Z
+    from scipy.special import ndtr, ndtri
+
+    covariance = np.full((m, m), correlation) + (1 - correlation) * np.eye(m)
+    # -1 can be drawn, though hardly ever, and would be mapped to minus infinity.
+    normal = ndtri(np.maximum((1 + Z) / 2, np.finfo(np.float64).tiny))
+    return np.asarray(2 * ndtr(normal @ np.linalg.cholesky(covariance).T) - 1, dtype=np.float64)
+
+
+def _noise_sd(noise_scale: NoiseScale, n_nodes: int, rng: np.random.Generator) -> Array:
+    if noise_scale == "equal":
+        return np.ones(n_nodes)
+    low, high = noise_scale
+    return rng.uniform(low, high, size=n_nodes)
+
+
+def _factors(weak_edges: bool | float, n_edges: int, rng: np.random.Generator) -> Array:
+    """Draw what the weights of each pair are multiplied by: a sign and how weak they get."""
+    if isinstance(weak_edges, bool | np.bool_):
+        if not weak_edges:
+            return np.ones(n_edges)
+        weak_edges = WEAKEST
+    return rng.choice([-1.0, 1.0], size=n_edges) * rng.uniform(weak_edges, 1, size=n_edges)

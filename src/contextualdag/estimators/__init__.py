@@ -1,5 +1,8 @@
 """The estimators."""
 
+from contextualdag.estimators.clustered import ClusteredDAG
 from contextualdag.estimators.contextual import ContextualDAG
+from contextualdag.estimators.fixed import FixedDAG
+from contextualdag.estimators.sorted import SortedDAG
 
-__all__ = ["ContextualDAG"]
+__all__ = ["ClusteredDAG", "ContextualDAG", "FixedDAG", "SortedDAG"]

@@ -31,8 +31,8 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
         return len(self.names_)
 
     @abstractmethod
-    def _weights(self, Z: Array) -> Array:
-        """Graphs (n, p, p) for encoded contexts."""
+    def _weights(self, Z: Array, mask: Array | None = None) -> Array:
+        """Graphs (n, p, p) for encoded contexts, within a mask for each sample if there is one."""
 
     @abstractmethod
     def _means(self, Z: Array) -> Array:
@@ -106,7 +106,7 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
         graph.add_weighted_edges_from(zip(table["source"], table["target"], table["weight"], strict=True))
         return graph
 
-    def score(self, X: Any, Z: Any) -> float:
+    def score(self, X: Any, Z: Any = None) -> float:
         """Share of the variance of X that contexts and edges explain, the mean over variables; higher is better.
 
         Parameters
@@ -114,14 +114,14 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
         X : array or DataFrame of shape (n, p)
             Variables.
         Z : array or DataFrame of shape (n, m)
-            Contexts.
+            Contexts; may be left out if the model was fitted without.
 
         Returns
         -------
         float
             One at best; zero if nothing is explained. Variables that do not vary in `X` are left out.
         """
-        Z = self._encode(Z)
+        Z = self._encode(self._without_context(X) if Z is None else Z)
         values = self._variables(X, "X")
         check_same_samples(values, Z)
         error = np.concatenate([self._residuals(x, z) for x, z in zip(_parts(values), _parts(Z), strict=True)])
@@ -152,11 +152,15 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
             drawn.append(self._means(part) + np.linalg.solve(A, noise[:, :, None])[:, :, 0])
         return np.concatenate(drawn)
 
-    def _residuals(self, X: Array, Z: Array) -> Array:
+    def _residuals(self, X: Array, Z: Array, mask: Array | None = None) -> Array:
         """X - mu(z) - W(z)^T (x - mu(z))."""
         centred = X - self._means(Z)
-        explained: Array = np.einsum("nj,njk->nk", centred, self._weights(Z))
+        explained: Array = np.einsum("nj,njk->nk", centred, self._weights(Z, mask))
         return centred - explained
+
+    def _without_context(self, X: Any) -> Any:
+        """What stands for the contexts of X where there are none."""
+        raise InvalidInputError("Z is missing: this model was fitted with contexts, so it needs them.")
 
     def _encode(self, Z: Any) -> Array:
         if not hasattr(self, "encoder_"):

@@ -1,35 +1,25 @@
 """ContextualDAG: a graph for every context."""
 
-import copy
-import math
 import os
-import secrets
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
 import torch
 
-from contextualdag.errors import InvalidInputError, InvalidParameterError, NotFittedError
-from contextualdag.estimators.base import GraphEstimator, check_same_samples
-from contextualdag.estimators.parameters import ACYCLICITIES, BUDGETS, PAPER, check_n_edges, check_parameters
-from contextualdag.estimators.preparation import Scaling, hold_out, varying_columns
+from contextualdag.estimators.parameters import ACYCLICITIES, BUDGETS, PAPER, check_parameters
+from contextualdag.estimators.path_estimator import PathEstimator
 from contextualdag.estimators.progress import FitProgress
-from contextualdag.estimators.saved import load_model, save_model
-from contextualdag.estimators.tables import Array, ContextEncoder, read_variables
-from contextualdag.network import ContextNetwork, MeanNetwork, initialise
+from contextualdag.network import ContextNetwork, initialise
 from contextualdag.projection import DAGProjection, LogDet, Order
 from contextualdag.training import selection as selections
 from contextualdag.training.checkpoint import Checkpoint, fingerprint
-from contextualdag.training.mean import HIDDEN_LAYERS, fit_mean
 from contextualdag.training.path import Path, PathFitter, PathPoint, shrunken_graphs
 from contextualdag.training.trainer import Split, TrainingSettings
 
-if TYPE_CHECKING:
-    import pandas
+NO_INFLUENCE = ("device", "verbose")  # parameters that do not change the path
 
 
-class ContextualDAG(GraphEstimator):
+class ContextualDAG(PathEstimator):
     r"""Learn a sparse directed acyclic graph for every context.
 
     The model is :math:`x - \mu(z) = W(z)^\top (x - \mu(z)) + \varepsilon` with :math:`W(z)` acyclic for every z. A network
@@ -170,158 +160,28 @@ class ContextualDAG(GraphEstimator):
         ContextualDAG
             The estimator itself.
         """
-        fitted = copy.copy(self)
-        fitted._fit_tables(X, Z, X_val, Z_val, checkpoint)
-        self.__dict__.update(fitted.__dict__)  # only now, so that a fit that fails leaves an earlier one whole
-        return self
+        return self._fit_anew(X, Z, X_val, Z_val, checkpoint=checkpoint)
 
-    def _fit_tables(self, X: Any, Z: Any, X_val: Any, Z_val: Any, checkpoint: str | os.PathLike[str] | None) -> None:
+    def _check_parameters(self) -> None:
         check_parameters(self)
-        kept = None if checkpoint is None else Checkpoint(checkpoint)
-        entropy = self.random_state
-        if entropy is None:
-            entropy = secrets.randbits(63) if kept is None or kept.seed is None else kept.seed
-        rng = np.random.default_rng(entropy)
-        values, names = read_variables(X)
-        encoder = ContextEncoder.learn(Z)
-        contexts = encoder.encode(Z)
-        check_same_samples(values, contexts)
-        self.names_, self.encoder_ = names, encoder
-        check_n_edges(self, len(names))
-        if (X_val is None) != (Z_val is None):
-            raise InvalidInputError("X_val and Z_val belong together: pass both or neither.")
-        if X_val is None:
-            train, held_out = hold_out(len(values), self.validation_fraction, rng)
-            values_val, contexts_val = values[held_out], contexts[held_out]
-            values, contexts = values[train], contexts[train]
-        else:
-            values_val, contexts_val = self._variables(X_val, "X_val"), encoder.encode(Z_val)
-            check_same_samples(values_val, contexts_val)
-            if len(values) < 2 or len(values_val) < 1:
-                raise InvalidInputError(f"X needs two rows and X_val one at least. Got {len(values)} and {len(values_val)}.")
 
-        self._device = torch.device(self._choose_device())
-        varies = varying_columns(values, names)
-        self._scaling = Scaling.learn(values, contexts, varies, centre=self.intercept != "none")
-        scaled = [self._scaling.variables(X, self._device) for X in (values, values_val)]
-        split = Split(scaled[0], self._contexts(contexts), scaled[1], self._contexts(contexts_val))
-        seed = int(rng.integers(2**31))
-        with torch.random.fork_rng(devices=[self._device] if self._device.type == "cuda" else []):
-            allowed = torch.from_numpy(np.outer(varies, varies))
-            self._build(contexts.shape[1], allowed, with_mean=self.intercept == "contextual")
-            self._fit(split, seed, kept, entropy)
-        residuals = self._residuals(values, contexts)
-        self.noise_scale_ = np.sqrt((residuals**2).mean(0))
-
-    def select(self, n_edges: float | None = None, l1_budget: float | None = None) -> "ContextualDAG":
-        """Another point of the fitted path; nothing is refitted.
-
-        Where a refit was made on the way to the default choice its weights are reported, else the shrunken ones. The noise
-        of `sample` stays that of the first choice.
-
-        Parameters
-        ----------
-        n_edges : float, optional
-            Graphs with this many edges on average: the strongest of a refit that has as many, else the nearest point.
-        l1_budget : float, optional
-            Take the point with the nearest budget.
-
-        Returns
-        -------
-        ContextualDAG
-            A model of its own; this one does not change.
-        """
-        if not hasattr(self, "encoder_"):
-            raise NotFittedError("This ContextualDAG is not fitted yet. Call fit(X, Z) first.")
-        if (n_edges is None) == (l1_budget is None):
-            raise InvalidParameterError("select takes either n_edges or l1_budget.")
-        points = self._path.points
-        model = copy.copy(self)
-        if n_edges is not None:
-            most = max(point.n_edges for point in points[1:])
-            if not 0 <= n_edges <= most:
-                raise InvalidParameterError(f"n_edges must be from 0 to {most:.1f}, the densest point. Got {n_edges!r}.")
-            model._choice = selections.by_n_edges(points, n_edges)
-        elif l1_budget is not None:
-            if not l1_budget >= 0:
-                raise InvalidParameterError(f"l1_budget must be 0 or more. Got {l1_budget!r} instead.")
-            model._choice = selections.by_budget(points, l1_budget)
-        return model
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to a folder, as safetensors and JSON, all of it or nothing.
-
-        Parameters
-        ----------
-        path : path
-            The folder. One of ours is replaced, any other is left alone with an error.
-        """
-        save_model(self, path)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], device: str = "auto") -> "ContextualDAG":
-        """Read a model that `save` wrote.
-
-        Parameters
-        ----------
-        path : path
-            The folder.
-        device : str, default="auto"
-            Where the model shall live; it need not be where it was fitted.
-        """
-        return load_model(cls, path, device)
-
-    @property
-    def path_(self) -> "pandas.DataFrame":
-        """The path as a table, one row for each budget."""
-        import pandas as pd
-
-        if not hasattr(self, "_path"):
-            raise NotFittedError("This ContextualDAG is not fitted yet. Call fit(X, Z) first.")
-        rows = [
-            {
-                "l1_budget": point.l1_budget,
-                "threshold": point.threshold,
-                "n_edges": point.n_edges,
-                "train_loss": point.fit.train_loss,
-                "validation_loss": point.fit.validation_loss,
-                "refit_loss": math.nan if point.refit is None else point.refit.losses[point.refit.best],
-                "epochs": point.fit.epochs,
-                "selected": index == self._choice.index,
-                "refit_edges": math.nan if point.refit is None else point.refit.n_edges[point.refit.best],
-            }
-            for index, point in enumerate(self._path.points)
-        ]
-        return pd.DataFrame(rows[1:])
-
-    def _build(self, n_features: int, allowed: torch.Tensor, with_mean: bool) -> None:
-        """Networks and layer on the device, not yet initialised."""
+    def _build(self, n_features: int) -> None:
         p = len(self.names_)
-        self._allowed = allowed
-        mean = MeanNetwork(n_features, p, HIDDEN_LAYERS, "silu") if with_mean else None
-        self._mean_network = None if mean is None else mean.to(self._device)
-        network = ContextNetwork(n_features, p, tuple(self.hidden_layers), self.activation, self.dropout, allowed)
+        network = ContextNetwork(n_features, p, tuple(self.hidden_layers), self.activation, self.dropout, self._allowed)
         self._network = network.to(self._device)
         acyclicity = ACYCLICITIES[self.acyclicity] if isinstance(self.acyclicity, str) else self.acyclicity
         self._layer = DAGProjection(acyclicity=acyclicity).to(self._device)
 
-    def _fit(self, split: Split, seed: int, checkpoint: Checkpoint | None, entropy: int) -> None:
-        generator = torch.Generator().manual_seed(seed)
+    def _initialise(self, generator: torch.Generator) -> None:
         initialise(self._network, generator)
-        if self._mean_network is not None:
-            initialise(self._mean_network, generator)
-            fit_mean(self._mean_network, split)
-            self._mean_network.eval().requires_grad_(False)
-            X, X_val = split.X - self._mean_network(split.Z), split.X_val - self._mean_network(split.Z_val)
-            split = Split(X, split.Z, X_val, split.Z_val)
+
+    def _fit_path(self, split: Split, seed: int, checkpoint: Checkpoint | None, entropy: int) -> None:
         settings = TrainingSettings(self.learning_rate, self.max_epochs, self.patience, self.batch_size)
         fitter = PathFitter(self._network, self._layer, split, settings, seed)
         self._path = Path()
         if checkpoint is not None:
-            parameters = {
-                name: value for name, value in self.get_params(deep=False).items() if name not in ("device", "verbose")
-            }
-            data = (split.X, split.Z, split.X_val, split.Z_val)
+            parameters = {name: value for name, value in self.get_params(deep=False).items() if name not in NO_INFLUENCE}
+            data = [tensor for tensor in vars(split).values() if tensor is not None]
             self._path = checkpoint.begin(fingerprint(parameters, data), entropy)
         save = (lambda path: None) if checkpoint is None else checkpoint.save
         with FitProgress(self.verbose, self.n_budgets, self.budgets == "geometric", self.selection != "min") as progress:
@@ -349,38 +209,19 @@ class ContextualDAG(GraphEstimator):
             return selections.by_n_edges(points, self.selection)
 
         def losses_of(choice: selections.Choice) -> list[float]:
-            W = self._graphs(choice, split.Z_val)
+            W = self._graphs(choice, split.Z_val, split.mask_val)
             losses = ((split.X_val - torch.bmm(split.X_val[:, None], W)[:, 0]) ** 2).mean(1)
             return [float(loss) for loss in losses]
 
         return selections.within_one_standard_error(points, losses_of)
 
     @torch.no_grad()
-    def _graphs(self, choice: selections.Choice, Z: torch.Tensor) -> torch.Tensor:
+    def _graphs(self, choice: selections.Choice, Z: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
         """Support from the network of the path; weights from the refit, those above the cut, where there is one."""
         point = self._path.points[choice.index]
-        W = shrunken_graphs(self._network, self._layer, point, Z)
+        W = shrunken_graphs(self._network, self._layer, point, Z, mask)
         if point.refit is not None and choice.cut is not None:
             self._network.load_state_dict(point.refit.fit.state)
             W = self._network(Z) * (W != 0)
             W = torch.where(W.abs() > choice.cut, W, 0)
         return W
-
-    def _weights(self, Z: Array) -> Array:
-        graphs = self._graphs(self._choice, self._contexts(Z))
-        weights: Array = graphs.double().cpu().numpy()
-        return weights + 0.0  # no negative zeros
-
-    def _means(self, Z: Array) -> Array:
-        means = np.broadcast_to(self._scaling.x_mean, (len(Z), len(self.names_)))
-        if self._mean_network is None:
-            return means
-        shift = self._mean_network(self._contexts(Z))
-        shifted: Array = means + self._scaling.x_scale * shift.double().cpu().numpy()
-        return shifted
-
-    def _contexts(self, Z: Array) -> torch.Tensor:
-        return self._scaling.contexts(Z, self._device)
-
-    def _choose_device(self) -> str:
-        return ("cuda" if torch.cuda.is_available() else "cpu") if self.device == "auto" else self.device

@@ -1,10 +1,11 @@
-"""What the parameters of ContextualDAG may be."""
+"""What the parameters of the estimators may be."""
 
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 
 from contextualdag.errors import InvalidParameterError
 from contextualdag.network import ACTIVATIONS
@@ -13,6 +14,7 @@ from contextualdag.training.path import equispaced_budgets, geometric_budgets
 
 if TYPE_CHECKING:
     from contextualdag.estimators.contextual import ContextualDAG
+    from contextualdag.estimators.path_estimator import PathEstimator
 
 BUDGETS = {"geometric": geometric_budgets, "equispaced": equispaced_budgets}
 INTERCEPTS = ("contextual", "constant", "none")
@@ -30,46 +32,59 @@ PAPER: dict[str, Any] = {
 }
 
 
-def check_parameters(model: "ContextualDAG") -> None:
-    """Raise, with one sentence, at the first parameter that is not as it should be."""
+PAPER_PENALTIES = tuple(10 ** (-3 * step / 19) for step in range(20))
 
-    def require(holds: bool, name: str, expected: str) -> None:
-        if not holds:
-            raise InvalidParameterError(
-                f"The '{name}' parameter of ContextualDAG must be {expected}. Got {getattr(model, name)!r} instead."
-            )
 
-    known = isinstance(model.acyclicity, Order | LogDet) or _is_one_of(model.acyclicity, ACYCLICITIES)
-    require(known, "acyclicity", "'order', 'logdet', an Order or a LogDet")
+def require(model: "PathEstimator", holds: bool, name: str, expected: str) -> None:
+    """Raise, with one sentence, unless a parameter is as expected."""
+    if not holds:
+        raise InvalidParameterError(
+            f"The '{name}' parameter of {type(model).__name__} must be {expected}. Got {getattr(model, name)!r} instead."
+        )
+
+
+def check_shared_parameters(model: "PathEstimator") -> None:
+    """Those that all estimators with a path have."""
     chosen = _is_one_of(model.selection, SELECTIONS) or _in(model.selection, 0, math.inf)
-    require(chosen, "selection", "'relaxed', 'min', '1se' or a number of edges")
-    widths = isinstance(model.hidden_layers, Sequence) and all(_is_count(width) for width in model.hidden_layers)
-    require(widths, "hidden_layers", "a sequence of positive integers")
-    require(_is_one_of(model.activation, ACTIVATIONS), "activation", f"one of {sorted(ACTIVATIONS)}")
-    require(_in(model.dropout, 0, 1) and model.dropout < 1, "dropout", "a number in [0, 1)")
-    require(_is_one_of(model.intercept, INTERCEPTS), "intercept", f"one of {list(INTERCEPTS)}")
-    require(_is_one_of(model.budgets, BUDGETS), "budgets", f"one of {sorted(BUDGETS)}")
+    require(model, chosen, "selection", "'relaxed', 'min', '1se' or a number of edges")
+    require(model, _is_one_of(model.intercept, INTERCEPTS), "intercept", f"one of {list(INTERCEPTS)}")
+    seed, share = model.random_state, model.validation_fraction
+    known = seed is None or is_count(seed) or (isinstance(seed, int) and seed == 0)
+    require(model, known, "random_state", "None or an integer of at least 0")
+    require(model, isinstance(model.device, str), "device", "'auto' or the name of a device")
+    require(model, _in(share, 0, 1) and 0 < share < 1, "validation_fraction", "a float in (0, 1)")
+
+
+def check_parameters(model: "ContextualDAG") -> None:
+    """Those of ContextualDAG."""
+    check_shared_parameters(model)
+    known = isinstance(model.acyclicity, Order | LogDet) or _is_one_of(model.acyclicity, ACYCLICITIES)
+    require(model, known, "acyclicity", "'order', 'logdet', an Order or a LogDet")
+    widths = isinstance(model.hidden_layers, Sequence) and all(is_count(width) for width in model.hidden_layers)
+    require(model, widths, "hidden_layers", "a sequence of positive integers")
+    require(model, _is_one_of(model.activation, ACTIVATIONS), "activation", f"one of {sorted(ACTIVATIONS)}")
+    require(model, _in(model.dropout, 0, 1) and model.dropout < 1, "dropout", "a number in [0, 1)")
+    require(model, _is_one_of(model.budgets, BUDGETS), "budgets", f"one of {sorted(BUDGETS)}")
     for name in ("n_budgets", "max_epochs", "patience"):
-        require(_is_count(getattr(model, name)), name, "an integer of at least 1")
-    seed = model.random_state
-    known = seed is None or _is_count(seed) or (isinstance(seed, int) and seed == 0)
-    require(known, "random_state", "None or an integer of at least 0")
-    size = model.batch_size
-    require(size is None or _is_count(size), "batch_size", "None or an integer of at least 1")
-    require(isinstance(model.verbose, bool | np.bool_), "verbose", "True or False")
-    require(isinstance(model.device, str), "device", "'auto' or the name of a device")
-    rate, share = model.learning_rate, model.validation_fraction
-    require(_in(rate, 0, math.inf) and 0 < rate < math.inf, "learning_rate", "a positive number")
-    require(_in(share, 0, 1) and 0 < share < 1, "validation_fraction", "a float in (0, 1)")
+        require(model, is_count(getattr(model, name)), name, "an integer of at least 1")
+    size, rate = model.batch_size, model.learning_rate
+    require(model, size is None or is_count(size), "batch_size", "None or an integer of at least 1")
+    require(model, isinstance(model.verbose, bool | np.bool_), "verbose", "True or False")
+    require(model, _in(rate, 0, math.inf) and 0 < rate < math.inf, "learning_rate", "a positive number")
 
 
-def check_n_edges(model: "ContextualDAG", n_nodes: int) -> None:
+def check_device(model: "PathEstimator") -> torch.device:
+    """The device to use; "auto" is CUDA where there is a device."""
+    return torch.device(("cuda" if torch.cuda.is_available() else "cpu") if model.device == "auto" else model.device)
+
+
+def check_n_edges(model: "PathEstimator", n_nodes: int) -> None:
     """Raise if more edges are asked for than a graph of so many nodes can have."""
     most = n_nodes * (n_nodes - 1) // 2
     if not isinstance(model.selection, str) and model.selection > most:
         raise InvalidParameterError(
-            f"The 'selection' parameter of ContextualDAG asks for {model.selection:g} edges, but a graph of {n_nodes} "
-            f"variables has {most} at most."
+            f"The 'selection' parameter of {type(model).__name__} asks for {model.selection:g} edges, but a graph of "
+            f"{n_nodes} variables has {most} at most."
         )
 
 
@@ -82,5 +97,6 @@ def _in(value: Any, low: float, high: float) -> bool:
     return is_number and low <= float(value) <= high
 
 
-def _is_count(value: Any) -> bool:
+def is_count(value: Any) -> bool:
+    """Whether a value is an integer of at least one."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= 1)

@@ -104,7 +104,7 @@ class PathFitter:
             self.network.load_state_dict(path.pretrained)
             point = self._fit_budget(math.inf, 1, begin("without a budget", []))
             path.points.append(point)
-            graphs = self.graphs(point, self.split.Z)
+            graphs = self.graphs(point, self.split.Z, self.split.mask)
             path.largest_budget = float(graphs.abs().sum()) / len(graphs)
             saved(path)
         while (budget := budgets(path.largest_budget, path.points)) is not None:
@@ -119,7 +119,8 @@ class PathFitter:
         It starts from the first, whose matrices before the threshold is subtracted are nearly right already.
         """
         point = path.points[index]
-        support, support_val = ((self.graphs(point, Z) != 0).to(Z.dtype) for Z in (self.split.Z, self.split.Z_val))
+        support = (self.graphs(point, self.split.Z, self.split.mask) != 0).to(self.split.X.dtype)
+        support_val = (self.graphs(point, self.split.Z_val, self.split.mask_val) != 0).to(self.split.X.dtype)
         split = replace(self.split, mask=support, mask_val=support_val)
         self._seed(10_000 + index)
         fit = self._train(NoProjection(), split, progress)
@@ -127,9 +128,9 @@ class PathFitter:
             W = self.network.eval()(split.Z_val) * support_val
         return replace(point, refit=Refit(fit, *_cut_losses(W, self.split.X_val)))
 
-    def graphs(self, point: PathPoint, Z: Tensor) -> Tensor:
+    def graphs(self, point: PathPoint, Z: Tensor, mask: Tensor | None = None) -> Tensor:
         """Graphs of a point of the path, shrunken as they were trained."""
-        return shrunken_graphs(self.network, self.layer, point, Z)
+        return shrunken_graphs(self.network, self.layer, point, Z, mask)
 
     def _fit_budget(self, l1_budget: float, stream: int, progress: Progress | None) -> PathPoint:
         self.layer.l1_budget = l1_budget
@@ -137,9 +138,9 @@ class PathFitter:
         fit = self._train(self.layer, self.split, progress)
         # Dropout changes the threshold of a training pass; the one to keep belongs to the network without it.
         with torch.no_grad():
-            self.layer.train()(self.network.eval()(self.split.Z))
+            self.layer.train()(self.network.eval()(self.split.Z), self.split.mask)
         point = PathPoint(l1_budget, float(self.layer.threshold), 0.0, fit)
-        graphs = self.graphs(point, self.split.Z_val)
+        graphs = self.graphs(point, self.split.Z_val, self.split.mask_val)
         return replace(point, n_edges=float((graphs != 0).sum()) / len(graphs))
 
     def _train(self, layer: nn.Module, split: Split, progress: Progress | None) -> Fit:
@@ -159,22 +160,28 @@ class PathFitter:
 
 
 @torch.no_grad()
-def shrunken_graphs(network: ContextNetwork, layer: DAGProjection, point: PathPoint, Z: Tensor) -> Tensor:
+def shrunken_graphs(
+    network: ContextNetwork, layer: DAGProjection, point: PathPoint, Z: Tensor, mask: Tensor | None = None
+) -> Tensor:
     """Graphs (n, p, p) of one point of a path for contexts `Z`; network and layer are left set to the point."""
     layer.l1_budget = point.l1_budget
     layer.keep_threshold(point.threshold)
     network.load_state_dict(point.fit.state)
-    graphs: Tensor = layer.eval()(network.eval()(Z))
+    graphs: Tensor = layer.eval()(network.eval()(Z), mask)
     return graphs
 
 
-def _cut_losses(W: Tensor, X: Tensor) -> tuple[list[float], list[float], list[float]]:
-    """Cuts that leave fewer and fewer edges, the mean numbers of edges they leave, and the losses."""
+def cuts_of(W: Tensor) -> list[float]:
+    """Zero, and sizes of weights below which to cut so that fewer and fewer edges are left."""
     sizes = W.abs().flatten()
     sizes = sizes[sizes > 0].sort(descending=True).values
-    total = len(sizes)
-    left = {round(total * CUT_DECAY**step) for step in range(N_CUTS)}
-    cuts = [0.0] + [float(sizes[count]) for count in sorted(left, reverse=True) if count < total]
+    left = {round(len(sizes) * CUT_DECAY**step) for step in range(N_CUTS)}
+    return [0.0] + [float(sizes[count]) for count in sorted(left, reverse=True) if count < len(sizes)]
+
+
+def _cut_losses(W: Tensor, X: Tensor) -> tuple[list[float], list[float], list[float]]:
+    """Cuts, the mean numbers of edges they leave, and the losses."""
+    cuts = cuts_of(W)
     n_edges, losses = [], []
     for cut in cuts:
         kept = torch.where(W.abs() > cut, W, 0)

@@ -81,6 +81,11 @@ def relaxed(points: list[PathPoint], refit: Callable[[int], PathPoint]) -> Choic
             return _best_of(points, candidates[best])
 
 
+def least_refit_loss(points: list[PathPoint]) -> Choice:
+    """The point and the cut of least refit loss, where all points are refitted; the sparser on ties."""
+    return _best_of(points, min(_candidates(points), key=lambda i: (_refit_loss(points[i]), -i)))
+
+
 def within_one_standard_error(points: list[PathPoint], losses_of: Callable[[Choice], list[float]]) -> Choice:
     """The sparsest graphs whose refit loss is within one standard error of the least.
 

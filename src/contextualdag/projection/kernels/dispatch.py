@@ -20,8 +20,8 @@ def choose(kernel: str, device: torch.device, p: int, problem: str) -> str:
     """Name the kernel to use for graphs of p nodes on `device`: "numba", "triton" or "torch"."""
     if kernel == "auto":
         if device.type == "cuda" and p <= LARGEST_P[problem]:
-            return "triton" if _available_or_warning("triton") else "torch"
-        return "numba" if device.type == "cpu" and _available_or_warning("numba") else "torch"
+            return "triton" if available_or_warning("triton") else "torch"
+        return "numba" if device.type == "cpu" and available_or_warning("numba") else "torch"
     if kernel == "torch":
         return kernel
     if device.type != DEVICES[kernel]:
@@ -67,7 +67,7 @@ def logdet_descent(kernel: str, W: Tensor) -> Callable[..., Tensor]:
 
 def l1_root(device: torch.device) -> Callable[[Tensor, Tensor], Tensor] | None:
     """Function that finds the threshold of the l1 step without leaving the device, see `l1_triton.threshold`, if any."""
-    if device.type != "cuda" or not _available_or_warning("triton"):
+    if device.type != "cuda" or not available_or_warning("triton"):
         return None
     from contextualdag.projection.kernels import l1_triton
 
@@ -76,7 +76,7 @@ def l1_root(device: torch.device) -> Callable[[Tensor, Tensor], Tensor] | None:
 
 def sum_and_count_above(device: torch.device) -> Callable[[Tensor, float], Tensor]:
     """Function that the root search of the l1 step calls in each pass, see `l1_torch.sum_and_count_above`."""
-    if device.type == "cpu" and _available_or_warning("numba"):
+    if device.type == "cpu" and available_or_warning("numba"):
         from contextualdag.projection.kernels import l1_numba
 
         return l1_numba.sum_and_count_above
@@ -94,7 +94,8 @@ def _without(library: str) -> str | None:
 
 
 @functools.cache
-def _available_or_warning(library: str) -> bool:
+def available_or_warning(library: str) -> bool:
+    """Whether a library can be used; a warning, once, if not."""
     why_not = _without(library)
     if why_not is not None:
         warnings.warn(

@@ -1,0 +1,193 @@
+"""SortedDAG: the order of the nodes is given, the edges are learned."""
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from contextualdag.errors import InvalidInputError, InvalidParameterError
+from contextualdag.estimators.contextual import ContextualDAG
+from contextualdag.estimators.tables import Array
+from contextualdag.graphs import is_acyclic
+
+
+class SortedDAG(ContextualDAG):
+    """Learn a graph for every context where it is known which edges may be: from an order, or from a mask for each sample.
+
+    Parameters
+    ----------
+    order : sequence of str or int, optional
+        The variables, by name or by position, parents before children. Without it `fit` wants a mask for each sample.
+    selection, hidden_layers, activation, dropout, intercept, budgets, n_budgets, learning_rate, max_epochs, patience, \
+batch_size, validation_fraction, device, random_state, verbose
+        As for `ContextualDAG`.
+
+    Attributes
+    ----------
+    path_, names_, noise_scale_
+        As for `ContextualDAG`.
+
+    Examples
+    --------
+    >>> from contextualdag import SortedDAG
+    >>> from contextualdag.datasets import make_varying_dag
+    >>> data = make_varying_dag(300, n_nodes=4, n_edges=3, random_state=0)
+    >>> model = SortedDAG(order=[2, 0, 1, 3], hidden_layers=(16,), random_state=0).fit(data.X, data.Z)
+    >>> bool((model.adjacency(data.Z)[:, 3, :] == 0).all())  # the last has no children
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        order: Sequence[str | int] | None = None,
+        selection: str | float = "relaxed",
+        hidden_layers: Sequence[int] = (128, 128),
+        activation: str = "silu",
+        dropout: float = 0.3,
+        intercept: str = "contextual",
+        budgets: str = "geometric",
+        n_budgets: int = 50,
+        learning_rate: float = 1e-3,
+        max_epochs: int = 10_000,
+        patience: int = 10,
+        batch_size: int | None = None,
+        validation_fraction: float = 0.2,
+        device: str = "auto",
+        random_state: int | None = None,
+        verbose: bool = True,
+    ) -> None:
+        super().__init__(
+            selection=selection,
+            hidden_layers=hidden_layers,
+            activation=activation,
+            dropout=dropout,
+            intercept=intercept,
+            budgets=budgets,
+            n_budgets=n_budgets,
+            learning_rate=learning_rate,
+            max_epochs=max_epochs,
+            patience=patience,
+            batch_size=batch_size,
+            validation_fraction=validation_fraction,
+            device=device,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.order = order
+
+    @classmethod
+    def paper(cls, **overrides: Any) -> "SortedDAG":
+        """The settings of the paper, as for `ContextualDAG`, whose projection is not needed here.
+
+        Parameters
+        ----------
+        **overrides
+            Any parameter of the constructor.
+        """
+        settings = ContextualDAG.paper().get_params()
+        del settings["acyclicity"]
+        return cls(**(settings | overrides))
+
+    def fit(
+        self,
+        X: Any,
+        Z: Any,
+        X_val: Any = None,
+        Z_val: Any = None,
+        *,
+        mask: Any = None,
+        mask_val: Any = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+    ) -> "SortedDAG":
+        """Learn the graphs.
+
+        Parameters
+        ----------
+        X, Z, X_val, Z_val, checkpoint
+            As for `ContextualDAG`.
+        mask : array of bool, shape (n, p, p), optional
+            ``mask[i, j, k]`` says whether j -> k may be an edge of sample i; acyclic for every sample. Not with `order`.
+        mask_val : array of bool, optional
+            The same for the validation set, if there is one.
+
+        Returns
+        -------
+        SortedDAG
+            The estimator itself.
+        """
+        if (self.order is None) == (mask is None):
+            raise InvalidParameterError("SortedDAG takes either the 'order' parameter or a mask for each sample in fit.")
+        if mask is None and mask_val is not None:
+            raise InvalidInputError("mask_val was given without a mask.")
+        if mask is not None and (mask_val is None) != (X_val is None):
+            raise InvalidInputError("mask_val belongs to X_val: pass both or neither.")
+        mask = _checked(mask, len(X), "mask")
+        mask_val = _checked(mask_val, 0 if X_val is None else len(X_val), "mask_val")
+        self._fit_anew(X, Z, X_val, Z_val, checkpoint=checkpoint, mask=mask, mask_val=mask_val)
+        return self
+
+    def adjacency(self, Z: Any, mask: Any = None) -> Array:
+        """Graphs of given contexts.
+
+        Parameters
+        ----------
+        Z : array or DataFrame of shape (n, m)
+            Contexts.
+        mask : array of bool, shape (n, p, p), optional
+            As in `fit`, and needed if there was one.
+
+        Returns
+        -------
+        array of shape (n, p, p)
+            ``W[i, j, k]`` is the effect of variable j on k in context i. Every ``W[i]`` is acyclic.
+        """
+        if mask is None:
+            return super().adjacency(Z)
+        if self.order is not None:
+            raise InvalidInputError("This SortedDAG has an order, so it takes no mask.")
+        return self._weights(self._encode(Z), _checked(mask, len(Z), "mask"))
+
+    def _weights(self, Z: Array, mask: Array | None = None) -> Array:
+        if self.order is None and mask is None:
+            raise InvalidInputError(
+                "This SortedDAG was fitted with a mask for each sample, so it needs one for new samples too: "
+                "adjacency(Z, mask=...)."
+            )
+        return super()._weights(Z, mask)
+
+    def _allowed_edges(self, varies: Array) -> torch.Tensor:
+        allowed = super()._allowed_edges(varies)
+        if self.order is None:
+            return allowed
+        rank = _ranks(list(self.order), self.names_)
+        return allowed & torch.from_numpy(rank[:, None] < rank[None, :])
+
+
+def _ranks(order: list[str | int], names: list[str]) -> Array:
+    """Position of every variable in the order."""
+    positions = [names.index(node) if node in names else node for node in order]
+    if sorted(positions, key=str) != sorted(range(len(names)), key=str):
+        raise InvalidParameterError(
+            f"The 'order' parameter of SortedDAG must hold every variable once, by name or position. Got {order!r}; the "
+            f"variables are {names}."
+        )
+    rank = np.empty(len(names))
+    rank[[int(position) for position in positions]] = np.arange(len(names))
+    return rank
+
+
+def _checked(mask: Any, n: int, name: str) -> Array | None:
+    if mask is None:
+        return None
+    values = np.asarray(mask)
+    if values.ndim != 3 or values.shape[1] != values.shape[2] or len(values) != n:
+        raise InvalidInputError(f"{name} must have the shape (n, p, p) with n = {n}. Got {values.shape} instead.")
+    if not np.isin(values, (0, 1)).all():
+        raise InvalidInputError(f"{name} must be boolean, or hold only zeros and ones.")
+    cyclic = ~is_acyclic(torch.from_numpy(values.astype(np.float64))).numpy()
+    if cyclic.any():
+        raise InvalidInputError(f"{name} must be acyclic for every sample. Sample {int(cyclic.argmax())} has a cycle.")
+    return values.astype(np.float64)

@@ -1,0 +1,296 @@
+"""The DAGMA path as compiled loops on the CPU. `penalised` explains the problem and is the plain way to solve it.
+
+Besides being faster, this one searches on: nodes move to other places in the order as long as the lasso on the order gains
+by it. Everything that the loops call stands in this file: numba's cache does not notice changes
+elsewhere.
+"""
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from contextualdag.projection.kernels.compiled import compiled
+from contextualdag.projection.kernels.order_numba import linear_order
+from contextualdag.projection.kernels.threads import over_samples
+
+LASSO_SWEEPS, SEARCH_SWEEPS, TOLERANCE = 3000, 60, 1e-9
+LEAST_GAIN = 1e-7
+
+
+def penalised_dags(
+    S: Tensor,
+    penalty: Tensor,
+    allowed: Tensor,
+    *,
+    curvature: Tensor,
+    mu_path: list[float],
+    s: float,
+    max_iterations: int,
+    tolerance: float,
+    most_momentum: float,
+) -> tuple[Tensor, list[int]]:
+    """As `penalised.penalised_dags`, for float64 tensors on the CPU."""
+    b, p, _ = S.shape
+    moments, penalties, may_be = S.contiguous().numpy(), penalty.contiguous().numpy(), allowed.contiguous().numpy()
+    bound, mus = curvature.reshape(b, p).contiguous().numpy(), np.array(mu_path)
+    best, least = torch.zeros_like(S), torch.full((b,), torch.inf, dtype=S.dtype)
+    iterations = torch.zeros(b, dtype=torch.int64)
+    for momentum in (0.0, most_momentum):
+        W, counts = torch.empty_like(S), torch.empty(b, dtype=torch.int64)
+        numbers = (mus, s, max_iterations, tolerance, momentum)
+        over_samples(_descend_problems, b, 1, moments, penalties, may_be, bound, *numbers, W.numpy(), counts.numpy())
+        order, value = linear_order(W), torch.empty(b, dtype=S.dtype)
+        over_samples(_lasso_problems, b, 1, moments, penalties, may_be, order.numpy(), W.numpy(), value.numpy())
+        best = torch.where((value < least)[:, None, None], W, best)
+        least = torch.minimum(least, value)
+        iterations += counts
+    return best, iterations.tolist()
+
+
+@compiled
+def _descend_problems(
+    start, stop, S, penalty, allowed, curvature, mus, s, max_iterations, tolerance, most_momentum, result, iterations
+):
+    """Write the end of the path of every problem from start to stop."""
+    p = S.shape[1]
+    ahead, new, gradient = np.empty((p, p)), np.empty((p, p)), np.empty((p, p))
+    inverse, new_inverse, row = np.empty((p, p)), np.empty((p, p)), np.empty(p)
+    for i in range(start, stop):
+        W = result[i]
+        W[:] = 0
+        iterations[i] = 0
+        for mu in mus:
+            ahead[:] = W
+            _inverse_transposed(W, s, inverse, row)
+            momentum = 1.0
+            for _ in range(max_iterations):
+                iterations[i] += 1
+                _gradient(S[i], ahead, inverse, mu, gradient)
+                _proximal_step(ahead, gradient, inverse, curvature[i], mu, penalty[i], allowed, new)
+                halved = _halve_into_domain(W, new, s, new_inverse, row)
+                change, uphill = _compare(W, ahead, new)
+                momentum = 1.0 if halved or uphill else momentum
+                following = (1 + np.sqrt(1 + 4 * momentum * momentum)) / 2
+                further = min((momentum - 1) / following, most_momentum)
+                momentum = following
+                for j in range(p):
+                    for k in range(p):
+                        ahead[j, k] = new[j, k] + further * (new[j, k] - W[j, k])
+                        W[j, k] = new[j, k]
+                if further == 0 or not _inverse_transposed(ahead, s, inverse, row):
+                    ahead[:] = W
+                    inverse[:] = new_inverse
+                    momentum = 1.0 if further > 0 else momentum
+                if change <= tolerance:
+                    break
+
+
+@compiled
+def _gradient(S, W, inverse, mu, gradient):
+    """Write mu S (W - I) + 2 inverse o W."""
+    p = S.shape[0]
+    for j in range(p):
+        of_row = gradient[j]
+        for k in range(p):
+            of_row[k] = -S[j, k]
+        for i in range(p):
+            c, other = S[j, i], W[i]
+            for k in range(p):
+                of_row[k] += c * other[k]
+        for k in range(p):
+            of_row[k] = mu * of_row[k] + 2 * inverse[j, k] * W[j, k]
+
+
+@compiled
+def _proximal_step(W, gradient, inverse, curvature, mu, penalty, allowed, new):
+    p = W.shape[0]
+    for j in range(p):
+        for k in range(p):
+            step = 1 / (mu * curvature[j] + 2 * inverse[j, k])
+            w = W[j, k] - step * gradient[j, k]
+            shift = step * mu * penalty
+            w = w - min(max(w, -shift), shift)
+            new[j, k] = w if allowed[j, k] else 0.0
+
+
+@compiled
+def _halve_into_domain(W, new, s, inverse, row):
+    """Go half as far as often as it takes to stay in the domain; whether that was needed."""
+    halved = False
+    for _ in range(60):
+        if _inverse_transposed(new, s, inverse, row):
+            return halved
+        halved = True
+        for j in range(W.shape[0]):
+            for k in range(W.shape[0]):
+                new[j, k] = 0.5 * (new[j, k] + W[j, k])
+    new[:] = W
+    _inverse_transposed(new, s, inverse, row)
+    return True
+
+
+@compiled
+def _compare(W, ahead, new):
+    """The largest change of an entry, and whether the step went against the way from W to `new`."""
+    change, against = 0.0, 0.0
+    for j in range(W.shape[0]):
+        for k in range(W.shape[0]):
+            moved = new[j, k] - W[j, k]
+            change = max(change, abs(moved))
+            against += (ahead[j, k] - new[j, k]) * moved
+    return change, against > 0
+
+
+@compiled
+def _inverse_transposed(W, s, A, row):
+    """Write (s I - W o W)^-T into A, by elimination without pivoting. False as soon as a pivot is not positive."""
+    p = W.shape[0]
+    for j in range(p):
+        for k in range(p):
+            A[k, j] = -(W[j, k] * W[j, k])
+        A[j, j] += s
+    for k in range(p):
+        pivot = A[k, k]
+        if not pivot > 0:
+            return False
+        A[k, k] = 1
+        for j in range(p):
+            row[j] = A[k, j] / pivot
+        for i in range(p):
+            factor = A[i, k]
+            if factor != 0:
+                A[i, k] = 0
+                target = A[i]
+                for j in range(p):
+                    target[j] -= factor * row[j]
+        A[k, :] = row
+    return True
+
+
+@compiled
+def _lasso_problems(start, stop, S, penalty, allowed, orders, result, values):
+    """Write the lasso on the order of every problem, once nodes have moved to where that helps, and its value."""
+    p = S.shape[1]
+    parents = np.empty(p, np.bool_)
+    rest, trial, value = np.empty(p), np.empty(p), np.empty(p)
+    for i in range(start, stop):
+        W, order = result[i].T, orders[i]  # a row of W holds a node's weights
+        W[:] = 0
+        _lasso_on_order(S[i], penalty[i], allowed, order, W, value, parents, rest, SEARCH_SWEEPS)
+        gained = True
+        while gained:
+            gained = False
+            for v in range(p):
+                here = 0
+                while order[here] != v:
+                    here += 1
+                there, gain = here, LEAST_GAIN * (1 + value.sum())
+                for direction in (-1, 1):
+                    at, found = _best_place(
+                        S[i], penalty[i], allowed, order, W, value, v, here, direction, parents, trial, rest
+                    )
+                    if found > gain:
+                        there, gain = at, found
+                if there != here:
+                    _move(order, here, there)
+                    gained = True
+                    # Only nodes between the two places see other parents, and start from the weights they had.
+                    _lasso_on_order(S[i], penalty[i], allowed, order, W, value, parents, rest, SEARCH_SWEEPS)
+        _lasso_on_order(S[i], penalty[i], allowed, order, W, value, parents, rest, LASSO_SWEEPS)
+        values[i] = value.sum()
+
+
+@compiled
+def _best_place(S, penalty, allowed, order, W, value, v, here, direction, parents, trial, rest):
+    """Where node v gains most by moving left (-1) or right (1), and how much.
+
+    On the way to the right, nodes lose it as a parent; on the way to the left they win it.
+    """
+    best, gain, passed = here, 0.0, 0.0
+    t = here + direction
+    while 0 <= t < len(order):
+        u = order[t]
+        if direction > 0:
+            if W[u, v] != 0:  # u loses v
+                _earlier(order, t, allowed, u, parents)
+                parents[v] = False
+                trial[:] = W[u]
+                trial[v] = 0.0
+                passed += value[u] - _lasso(S, penalty, u, parents, trial, rest, SEARCH_SWEEPS)
+            _earlier(order, t + 1, allowed, v, parents)
+        else:
+            if allowed[v, u]:  # u wins v
+                _earlier(order, t, allowed, u, parents)
+                parents[v] = True
+                trial[:] = W[u]
+                passed += value[u] - _lasso(S, penalty, u, parents, trial, rest, SEARCH_SWEEPS)
+            _earlier(order, t, allowed, v, parents)
+        trial[:] = W[v]
+        for w in range(len(order)):
+            trial[w] = trial[w] if parents[w] else 0.0
+        total = passed + value[v] - _lasso(S, penalty, v, parents, trial, rest, SEARCH_SWEEPS)
+        if total > gain:
+            best, gain = t, total
+        t += direction
+    return best, gain
+
+
+@compiled
+def _move(order, here, there):
+    """Take a node out of the order and put it in again elsewhere."""
+    v = order[here]
+    for t in range(here, there):
+        order[t] = order[t + 1]
+    for t in range(here, there, -1):
+        order[t] = order[t - 1]
+    order[there] = v
+
+
+@compiled
+def _lasso_on_order(S, penalty, allowed, order, W, value, parents, rest, sweeps):
+    """Bring all nodes' weights, and their values, to where the lasso on the order wants them."""
+    for t in range(len(order)):
+        v = order[t]
+        _earlier(order, t, allowed, v, parents)
+        for u in range(len(order)):
+            W[v, u] = W[v, u] if parents[u] else 0.0
+        value[v] = _lasso(S, penalty, v, parents, W[v], rest, sweeps)
+
+
+@compiled
+def _earlier(order, t, allowed, v, parents):
+    """Nodes before position t that may be parents of v."""
+    parents[:] = False
+    for earlier in range(t):
+        u = order[earlier]
+        parents[u] = allowed[u, v]
+
+
+@compiled
+def _lasso(S, penalty, v, parents, w, rest, sweeps):
+    """Coordinate descent, from `w` and in place, on 1/2 (S_vv - 2 w S_v + w S w) + penalty |w|_1. Return the value."""
+    p = S.shape[0]
+    for j in range(p):
+        rest[j] = S[j, v]
+    for u in range(p):
+        if w[u] != 0:
+            for j in range(p):
+                rest[j] -= S[j, u] * w[u]
+    for _ in range(sweeps):
+        change = 0.0
+        for u in range(p):
+            if parents[u] and S[u, u] > 0:
+                pull = rest[u] + S[u, u] * w[u]
+                new = (pull - min(max(pull, -penalty), penalty)) / S[u, u]
+                moved = new - w[u]
+                if moved != 0:
+                    for j in range(p):
+                        rest[j] -= S[j, u] * moved
+                    w[u] = new
+                    change = max(change, moved * moved * S[u, u])
+        if change <= TOLERANCE * S[v, v]:
+            break
+    value = 0.5 * S[v, v]
+    for u in range(p):
+        value += -0.5 * w[u] * (S[u, v] + rest[u]) + penalty * abs(w[u])
+    return value
