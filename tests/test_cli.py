@@ -44,6 +44,30 @@ def test_a_benchmark_without_a_gpu_says_so():
     assert "no CUDA device" in result.output
 
 
+def test_reproduce_runs_draws_and_goes_on_where_it_stopped(tmp_path):
+    arguments = ["reproduce", "er-n", "--quick", "--methods", "fixed,clustered", "--workers", "1", "--out", str(tmp_path)]
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-m", "contextualdag", *arguments], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert [path.rsplit("/", 1)[1] for path in done.stdout.split()] == [
+        f"er-n-quick.{kind}" for kind in ("csv", "png", "svg")
+    ]
+    before = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "cells").glob("*.json")}
+    assert len(before) == 3 * 2 * 2
+    again = subprocess.run(  # noqa: S603
+        [sys.executable, "-m", "contextualdag", *arguments], capture_output=True, text=True, check=False
+    )
+    assert again.returncode == 0, again.stderr
+    assert {path.name: path.stat().st_mtime_ns for path in (tmp_path / "cells").glob("*.json")} == before
+
+
+def test_an_unknown_figure_gets_a_list():
+    result = CliRunner().invoke(app, ["reproduce", "er"])
+    assert result.exit_code == 1
+    assert "er-n, er-p, sf-n, sf-p, fixed-n" in result.output
+
+
 def test_bad_options_are_refused():
     result = CliRunner().invoke(app, ["demo", "--samples", "3"])
     assert result.exit_code == 2

@@ -88,3 +88,62 @@ def benchmark(
             profiles = {f"n = {n}, p = 20": timing.profile_epoch(n, 20, device) for n in (1000, 10_000)}
     for path in write_results(out, timing.device_name(device), timings, projections, fits, profiles):
         typer.echo(path)
+
+
+@app.command()
+def reproduce(
+    name: Annotated[str, typer.Argument(metavar="FIGURE", help="er-n, er-p, sf-n, sf-p or fixed-n.")],
+    quick: Annotated[bool, typer.Option("--quick", help="A small version, about three minutes on two cores.")] = False,
+    out: Annotated[Path, typer.Option(help="Folder for figure, table and finished cells.")] = Path("results"),
+    data_sets: Annotated[int | None, typer.Option(min=2, help="Data sets for each size.")] = None,
+    methods: Annotated[str, typer.Option(help="Methods to run, with commas between them.")] = "all",
+    scheduler: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, tcp://...")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes on this machine.")] = None,
+    device: Annotated[str, typer.Option(help="Where to fit: auto, cpu or cuda.")] = "auto",
+) -> None:
+    """Run a figure of the paper again and draw it with the published points beside ours.
+
+    Finished cells are kept: an interrupted run goes on where it stopped when it is started again.
+
+    Example: contextualdag reproduce er-n --quick
+    """
+    import functools
+
+    from rich.console import Console
+    from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
+
+    from contextualdag.errors import ContextualDAGError
+    from contextualdag.experiments import designs
+    from contextualdag.experiments.figures import write_figure
+    from contextualdag.experiments.run import run_cell
+    from contextualdag.experiments.sweep import load_results, run_sweep
+
+    console = Console(stderr=True)
+    try:
+        shown = designs.figure(name, quick)
+        chosen = list(designs.METHODS) if methods == "all" else methods.split(",")
+        cells = designs.cells_of(shown, chosen, data_sets or (designs.QUICK_DATA_SETS if quick else designs.DATA_SETS))
+        cell_folder = out / "cells"
+        run = functools.partial(run_cell, device=device, threads=1)
+        with Progress(
+            *Progress.get_default_columns()[:2], MofNCompleteColumn(), TimeRemainingColumn(), console=console
+        ) as bar:
+            task = bar.add_task(name, total=len(cells))
+
+            def finished(done: int, total: int, cell: object) -> None:
+                bar.update(task, completed=done, total=total)
+
+            report = run_sweep(cells, run, cell_folder, scheduler=scheduler, n_workers=workers, begin=finished)
+        for cell, message in report.failed:
+            console.print(f"Failed: {cell}: {message}", markup=False)
+        title = f"{shown.title}, small version" if quick else shown.title
+        for path in write_figure(f"{name}-quick" if quick else name, load_results(cell_folder), shown, out, title):
+            typer.echo(path)
+    except (ContextualDAGError, ImportError) as error:
+        console.print(f"Error: {error}", markup=False, soft_wrap=True)
+        raise typer.Exit(1) from None
+    except KeyboardInterrupt:
+        console.print("Stopped. Finished cells are kept; run the same command again to go on.")
+        raise typer.Exit(130) from None
+    if report.failed:
+        raise typer.Exit(1)
