@@ -115,8 +115,9 @@ def reproduce(
     from contextualdag.errors import ContextualDAGError
     from contextualdag.experiments import designs
     from contextualdag.experiments.figures import write_figure
+    from contextualdag.experiments.finished import load_results
     from contextualdag.experiments.run import run_cell
-    from contextualdag.experiments.sweep import load_results, run_sweep
+    from contextualdag.experiments.sweep import run_sweep
 
     console = Console(stderr=True)
     try:

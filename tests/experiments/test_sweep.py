@@ -16,8 +16,10 @@ from pathlib import Path
 import pytest
 
 from contextualdag.errors import InvalidParameterError, PersistenceError
-from contextualdag.experiments import sweep
-from contextualdag.experiments.sweep import SweepError, cell_key, cell_seed, load_results, run_sweep
+from contextualdag.experiments import finished, sweep
+from contextualdag.experiments.cells import cell_key, cell_seed
+from contextualdag.experiments.finished import load_results
+from contextualdag.experiments.sweep import SweepError, run_sweep
 
 pytest.importorskip("distributed")
 
@@ -326,7 +328,7 @@ def test_a_full_disk_leaves_no_half_file(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(PersistenceError, match="No space left"):
-        sweep._write(tmp_path, cell_key({"x": 1}), {})
+        finished.write_cell(tmp_path, cell_key({"x": 1}), {})
     assert list(tmp_path.iterdir()) == []
 
 
@@ -341,10 +343,10 @@ def test_folders_that_are_not(tmp_path):
 def test_one_sweep_at_a_time_in_a_folder(tmp_path):
     descriptor = os.open(tmp_path, os.O_RDONLY)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
-    with pytest.raises(PersistenceError, match="Another process"), sweep._locked(tmp_path):
+    with pytest.raises(PersistenceError, match="Another process"), finished.locked(tmp_path):
         pass
     os.close(descriptor)
-    with sweep._locked(tmp_path):
+    with finished.locked(tmp_path):
         pass
 
 

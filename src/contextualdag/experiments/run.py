@@ -8,8 +8,8 @@ import torch
 from contextualdag import metrics
 from contextualdag.datasets import Dataset, make_fixed_dag, make_varying_dag
 from contextualdag.estimators import ClusteredDAG, ContextualDAG, FixedDAG, SortedDAG
+from contextualdag.experiments.cells import cell_seed
 from contextualdag.experiments.designs import Cell
-from contextualdag.experiments.sweep import cell_seed
 from contextualdag.graphs import order_to_mask, topological_order
 
 SCORES = {

@@ -7,8 +7,6 @@ does the rest.
 
 import asyncio
 import contextlib
-import fcntl
-import hashlib
 import json
 import logging
 import os
@@ -18,24 +16,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from contextualdag.errors import ContextualDAGError, InvalidInputError, InvalidParameterError, PersistenceError
+from contextualdag.errors import ContextualDAGError, InvalidParameterError, PersistenceError
+from contextualdag.experiments.cells import Cell, Row, canonical, cell_key, plain_rows
+from contextualdag.experiments.finished import locked, read_all, write_cell
 
 if TYPE_CHECKING:
-    import pandas as pd
     from distributed import Client
 
-Scalar: TypeAlias = str | int | float | bool | None
-Cell: TypeAlias = Mapping[str, Scalar]
-Row: TypeAlias = dict[str, Any]
 
 _CONNECT_SECONDS = 10
 # So many workers may die under a cell before it counts as failed. Dask also blames cells that only waited on the worker.
 _ALLOWED_DEATHS = 3
-_FIELDS = {"version", "cell", "rows", "seconds"}
 
 _logger = logging.getLogger(__name__)
 
@@ -51,49 +44,6 @@ class SweepReport:
     n_finished: int
     n_skipped: int
     failed: tuple[tuple[Cell, str], ...]
-
-
-def cell_key(cell: Cell) -> str:
-    """The name of a cell: 16 hexadecimal digits that depend on its content, not on the order of its entries.
-
-    Parameters
-    ----------
-    cell : mapping of str to str, int, float, bool or None
-        The whole number 1, the float 1.0 and True are three different values.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> from contextualdag.experiments.sweep import cell_key
-    >>> cell_key({"n": 1000, "p": 20}) == cell_key({"p": 20, "n": 1000})
-    True
-    """
-    return _digest(cell).hex()[:16]
-
-
-def cell_seed(cell: Cell) -> int:
-    """A seed in [0, 2**31) that belongs to a cell, the same on every machine.
-
-    Parameters
-    ----------
-    cell : mapping of str to str, int, float, bool or None
-        As for `cell_key`.
-
-    Returns
-    -------
-    int
-
-    Examples
-    --------
-    >>> from contextualdag.experiments.sweep import cell_seed
-    >>> 0 <= cell_seed({"n": 1000, "p": 20}) < 2**31
-    True
-    """
-    # Other bytes than those of the key, so that the seed does not repeat what the key says.
-    return int.from_bytes(_digest(cell)[8:12], "big") >> 1
 
 
 def run_sweep(
@@ -141,7 +91,8 @@ def run_sweep(
     Examples
     --------
     >>> import tempfile
-    >>> from contextualdag.experiments.sweep import load_results, run_sweep
+    >>> from contextualdag.experiments.finished import load_results
+    >>> from contextualdag.experiments.sweep import run_sweep
     >>> def square(cell):
     ...     return [{"square": cell["x"] ** 2}]
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -157,7 +108,7 @@ def run_sweep(
         target.mkdir(parents=True, exist_ok=True)
     except FileExistsError:
         raise PersistenceError(f"{target} is a file where a folder was expected; give the path of a folder.") from None
-    finished = {key for key, _ in _read_all(target, version)}
+    finished = {key for key, _ in read_all(target, version)}
     todo = {key: cell for key, cell in named.items() if key not in finished}
     n_skipped = len(named) - len(todo)
     if not todo:
@@ -165,7 +116,7 @@ def run_sweep(
 
     failed = []
     # The lock comes last: a script without the guard runs again in its own workers, and should fail there for that.
-    with _client(scheduler, n_workers, threads_per_worker) as client, _locked(target):
+    with _client(scheduler, n_workers, threads_per_worker) as client, locked(target):
         for done, (key, outcome) in enumerate(_outcomes(client, run_cell, todo), n_skipped + 1):
             cell = todo[key]
             if isinstance(outcome, _Failure):
@@ -174,71 +125,16 @@ def run_sweep(
                 _logger.debug("%s", outcome.traceback)
             else:
                 rows, seconds = outcome
-                _write(target, key, {"version": version, "cell": dict(cell), "rows": rows, "seconds": seconds})
+                write_cell(target, key, {"version": version, "cell": dict(cell), "rows": rows, "seconds": seconds})
             if begin is not None:
                 begin(done, len(named), cell)
     return SweepReport(len(todo) - len(failed), n_skipped, tuple(failed))
-
-
-def load_results(folder: str | os.PathLike[str], version: int = 1) -> "pd.DataFrame":
-    """All rows of all finished cells as one table.
-
-    Parameters
-    ----------
-    folder : path
-        The folder of a sweep.
-    version : int, default=1
-        The version that the sweep was run with.
-
-    Returns
-    -------
-    DataFrame
-        The entries of the cell in alphabetical order, then those of the row, then `seconds`, the time that the whole cell
-        took. The order of the rows depends on the cells alone, so a sweep that was interrupted gives the same table, up to
-        `seconds`, as one that was not.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from contextualdag.experiments.sweep import load_results
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     len(load_results(folder))
-    0
-    """
-    import pandas as pd
-
-    target = Path(folder)
-    if not target.is_dir():
-        raise PersistenceError(f"There is no folder at {target}; check the path or run the sweep first.")
-    found = [content for _, content in _read_all(target, version)]
-    of_cells = sorted({name for content in found for name in content["cell"]})
-    of_rows = dict.fromkeys(name for content in found for row in content["rows"] for name in row)
-    columns = [*of_cells, *(name for name in of_rows if name not in of_cells), "seconds"]
-    records = [content["cell"] | row | {"seconds": content["seconds"]} for content in found for row in content["rows"]]
-    return pd.DataFrame(records, columns=columns)
 
 
 @dataclass(frozen=True)
 class _Failure:
     message: str
     traceback: str
-
-
-def _canonical(cell: Cell) -> str:
-    if not isinstance(cell, Mapping):
-        raise InvalidParameterError(f"A cell must be a mapping. Got {cell!r} instead.")
-    for name, value in cell.items():
-        if not isinstance(name, str) or not (value is None or isinstance(value, str | int | float)):
-            raise InvalidParameterError(
-                f"A cell must map str to str, int, float, bool or None. Got {name!r}: {value!r} of {type(value).__name__}."
-            )
-        if isinstance(value, float) and not np.isfinite(value):
-            raise InvalidParameterError(f"The numbers of a cell must be finite. Got {name!r}: {value!r}.")
-    return json.dumps(dict(cell), sort_keys=True, separators=(",", ":"))
-
-
-def _digest(cell: Cell) -> bytes:
-    return hashlib.sha256(_canonical(cell).encode()).digest()
 
 
 def _named(cells: Sequence[Cell]) -> dict[str, Cell]:
@@ -250,7 +146,7 @@ def _named(cells: Sequence[Cell]) -> dict[str, Cell]:
         if "seconds" in cell:
             raise InvalidParameterError(f"A cell must have no entry 'seconds', the name of a column. Got {dict(cell)}.")
         # A plain copy, which the caller cannot change later.
-        named[key] = json.loads(_canonical(cell))
+        named[key] = json.loads(canonical(cell))
     return named
 
 
@@ -276,28 +172,11 @@ def _attempt(text: str, run_cell: Callable[[dict[str, Any]], list[Row]]) -> tupl
     start = time.perf_counter()
     try:
         cell = json.loads(text)
-        rows = _plain_rows(run_cell(dict(cell)), cell)
+        rows = plain_rows(run_cell(dict(cell)), cell)
     # An exit of the worker would look like a crash and be tried again.
     except (Exception, SystemExit) as error:
         return _Failure("".join(traceback.format_exception_only(error)).strip(), traceback.format_exc())
     return rows, time.perf_counter() - start
-
-
-def _plain_rows(rows: object, cell: Cell) -> list[Row]:
-    if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
-        raise InvalidInputError(f"A cell must return a list of dicts. Got {rows!r:.200} instead.")
-    plain = []
-    for row in rows:
-        values = {name: value.item() if isinstance(value, np.generic) else value for name, value in row.items()}
-        for name, value in values.items():
-            if not isinstance(name, str) or not (value is None or isinstance(value, str | int | float)):
-                raise InvalidInputError(
-                    f"A row must map str to a number, str, bool or None. Got {name!r} of type {type(value).__name__}."
-                )
-            if name in cell or name == "seconds":
-                raise InvalidInputError(f"A row must not have the entry {name!r}: the table has it from the cell already.")
-        plain.append(values)
-    return plain
 
 
 # What dask.distributed does.
@@ -397,7 +276,7 @@ def _outcomes(
     from distributed import as_completed
 
     # Impure, so that a scheduler does not answer with what it remembers of an earlier run.
-    futures = client.map(_attempt, [_canonical(cell) for cell in todo.values()], run_cell=run_cell, pure=False)
+    futures = client.map(_attempt, [canonical(cell) for cell in todo.values()], run_cell=run_cell, pure=False)
     keys = dict(zip(futures, todo, strict=True))
     del futures
     for future in as_completed(list(keys), loop=client.loop):  # type: ignore[no-untyped-call]
@@ -411,76 +290,3 @@ def _outcomes(
         else:  # Not from the cell: its worker died again and again, or cannot import the function.
             message = "".join(traceback.format_exception_only(error)).strip()
             yield keys.pop(future), _Failure(message, message)
-
-
-# The files.
-
-
-@contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Keep the folder for this process. The system drops the lock when the process dies, however it dies."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise PersistenceError(
-                f"Another process runs a sweep in {folder}; wait until it is done, or use another folder."
-            ) from None
-        except OSError:
-            pass  # This file system knows no locks.
-        yield
-    finally:
-        os.close(descriptor)
-
-
-def _write(folder: Path, key: str, content: dict[str, Any]) -> None:
-    # What a killed run leaves of it is overwritten by the next one.
-    temporary = folder / f".{key}.json.tmp"
-    try:
-        with temporary.open("w", encoding="utf-8") as stream:
-            json.dump(content, stream)
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.replace(folder / f"{key}.json")
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
-        raise PersistenceError(
-            f"The result {folder / key}.json cannot be written ({error}). Finished cells are kept; run the sweep again."
-        ) from error
-    # Against power failures. Not every file system can do this for folders.
-    with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-
-def _read_all(folder: Path, version: int) -> list[tuple[str, dict[str, Any]]]:
-    """Every finished cell, in the order of the keys."""
-    files = sorted(file for file in folder.iterdir() if file.suffix == ".json" and not file.name.startswith("."))
-    return [(file.stem, _read(file, version)) for file in files]
-
-
-def _read(file: Path, version: int) -> dict[str, Any]:
-    try:
-        content = json.loads(file.read_bytes())
-    except (ValueError, OSError) as error:
-        raise PersistenceError(f"{file} cannot be read ({error}); delete it to run its cell again.") from error
-    if not isinstance(content, dict) or content.keys() != _FIELDS:
-        raise PersistenceError(f"{file} is not the result of a sweep; delete it or use another folder.")
-    if content["version"] != version:
-        raise PersistenceError(
-            f"{file} has version {content['version']!r} and the sweep has version {version}; use another folder, or delete "
-            "the file to run its cell again."
-        )
-    try:
-        sound = cell_key(content["cell"]) == file.stem
-        _plain_rows(content["rows"], content["cell"])
-    except (InvalidParameterError, InvalidInputError):
-        sound = False
-    if not sound or not isinstance(content["seconds"], float):
-        raise PersistenceError(f"{file} does not hold the cell that its name says; delete it to run its cell again.")
-    return content
