@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+from contextualdag.atomic_file import flush_folder
 from contextualdag.errors import PersistenceError
 
 # Another process may save at the same moment. Whoever finds the folder changed under it tries again, this often.
@@ -91,9 +92,9 @@ def replace_folder(
     with _new_folder_beside(target) as new:
         for name, data in files.items():
             _write(new / name, data)
-        _flush_folder(new)
+        flush_folder(new)
         _put_in_place(new, target, refuse_to_destroy)
-        _flush_folder(target.parent)
+        flush_folder(target.parent)
     _remove_leftovers(target, is_saved)
 
 
@@ -192,16 +193,6 @@ def _write(file: Path, data: bytes) -> None:
         stream.write(data)
         stream.flush()
         os.fsync(stream.fileno())
-
-
-def _flush_folder(folder: Path) -> None:
-    # Against power failures. Not every file system can do this for folders.
-    with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def _exchange(one: Path, other: Path) -> bool:

@@ -27,3 +27,7 @@ class TrainingError(ContextualDAGError, RuntimeError):
 
 class PersistenceError(ContextualDAGError, OSError):
     """A saved model, a checkpoint or a data file cannot be written or read."""
+
+
+class SweepError(ContextualDAGError, RuntimeError):
+    """A sweep could not start or go on. Its finished cells are kept."""

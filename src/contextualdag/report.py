@@ -3,10 +3,11 @@
 import html
 import io
 import os
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from contextualdag.atomic_file import write_file
 
 if TYPE_CHECKING:
     import pandas
@@ -82,13 +83,5 @@ def write_page(path: str | os.PathLike[str], title: str, parts: Sequence[str], f
         f"<style>{STYLE}</style></head>\n<body><h1>{name}</h1>\n{chr(10).join(parts)}\n"
         f"<footer>{html.escape(footer)}</footer></body></html>\n"
     )
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=".report-", delete=False, encoding="utf-8") as file:
-        file.write(page)
-    temporary = Path(file.name)
-    try:
-        temporary.chmod(0o644)
-        temporary.replace(path)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise
+    write_file(path, page.encode())
     return path

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from contextualdag.errors import InvalidParameterError, PersistenceError
+from contextualdag.errors import InvalidParameterError, PersistenceError, SweepError
 from contextualdag.experiments import finished, sweep
 from contextualdag.experiments.cells import cell_key, cell_seed
 from contextualdag.experiments.finished import load_results
-from contextualdag.experiments.sweep import SweepError, run_sweep
+from contextualdag.experiments.sweep import run_sweep
 
 pytest.importorskip("distributed")
 

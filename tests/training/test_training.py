@@ -210,8 +210,6 @@ def test_choices_with_refits():
     # Points 1 to 4 have 20, 19, 18, 17 edges; half way between two cuts lie the loss and the edges half way between.
     assert selection.by_n_edges(points, 17) == selection.Choice(2, 0.25)
     assert selection.by_n_edges(points, 19.5) == selection.Choice(1, pytest.approx(0.0625))
-    assert selection.chosen_n_edges(points, selection.Choice(2, 0.25)) == 17
-    assert selection.chosen_n_edges(points, selection.Choice(2)) == 19
     assert selection.by_n_edges(points, 20.5) == selection.Choice(1)
     assert selection.within_one_standard_error(points, lambda choice: [0.9, 1.0, 1.1]) == selection.Choice(3, 0.5)
     assert selection.within_one_standard_error(points, lambda choice: [1.0, 1.0, 1.0]) == selection.Choice(2, 0.5)

@@ -8,7 +8,6 @@ import http.client
 import io
 import math
 import os
-import tempfile
 import urllib.error
 import urllib.request
 import warnings
@@ -20,6 +19,7 @@ from typing import IO, TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from contextualdag.atomic_file import write_file
 from contextualdag.errors import InvalidInputError, InvalidParameterError, PersistenceError
 
 if TYPE_CHECKING:
@@ -323,19 +323,8 @@ def _fetch() -> bytes:
 
 
 def _keep(content: bytes, file: Path) -> None:
-    """Write the file in one step: a reader never meets half of it."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=file.parent, prefix=f".{_FILE}-", delete=False) as stream:
-        temporary = Path(stream.name)
-        try:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-            temporary.chmod(0o644)
-            temporary.replace(file)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
+    write_file(file, content)
 
 
 def _tables(values: Array) -> DrugConsumption:

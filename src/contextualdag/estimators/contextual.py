@@ -1,5 +1,6 @@
 """ContextualDAG: a graph for every context."""
 
+import functools
 import os
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -31,9 +32,9 @@ class ContextualDAG(PathEstimator):
     acyclicity : {"order", "logdet"} or Order or LogDet, default="order"
         How matrices are made acyclic, see `contextualdag.projection`.
     selection : {"relaxed", "min", "1se"} or float, default="relaxed"
-        Which budget to believe. "relaxed": the least validation loss after a refit without shrinkage, whose weights the
-        model then reports; "1se": the sparsest within one standard error of it; "min": the least validation loss with
-        shrinkage, which keeps too many edges; a number: that many edges on average.
+        Which budget to believe. "relaxed": the least validation loss after a refit without shrinkage, whose small weights
+        are cut off and whose others the model then reports; "1se": the sparsest graphs within one standard error of it;
+        "min": the least validation loss with shrinkage, which keeps too many edges; a number: that many edges on average.
     hidden_layers : sequence of int, default=(128, 128)
         Widths of the hidden layers.
     activation : {"elu", "gelu", "relu", "silu", "tanh"}, default="silu"
@@ -207,13 +208,7 @@ class ContextualDAG(PathEstimator):
             for index in selections.worth_refitting(points, self.selection):
                 refit(index)
             return selections.by_n_edges(points, self.selection)
-
-        def losses_of(choice: selections.Choice) -> list[float]:
-            W = self._graphs(choice, split.Z_val, split.mask_val)
-            losses = ((split.X_val - torch.bmm(split.X_val[:, None], W)[:, 0]) ** 2).mean(1)
-            return [float(loss) for loss in losses]
-
-        return selections.within_one_standard_error(points, losses_of)
+        return selections.within_one_standard_error(points, functools.partial(self._sample_losses, split=split))
 
     @torch.no_grad()
     def _graphs(self, choice: selections.Choice, Z: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:

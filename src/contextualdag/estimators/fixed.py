@@ -1,5 +1,6 @@
 """FixedDAG: one graph for all contexts."""
 
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -166,16 +167,11 @@ class FixedDAG(PathEstimator):
             self._choice = selections.by_validation_loss(points)
         elif not isinstance(self.selection, str):
             self._choice = selections.by_n_edges(points, self.selection)
+        elif self.selection == "1se":
+            losses_of = functools.partial(self._sample_losses, split=split)
+            self._choice = selections.within_one_standard_error(points, losses_of)
         else:
             self._choice = selections.least_refit_loss(points)
-        if self.selection == "1se":
-
-            def losses_of(choice: selections.Choice) -> list[float]:
-                W = self._graphs(choice, split.Z_val, None)
-                losses = ((split.X_val - torch.bmm(split.X_val[:, None], W)[:, 0]) ** 2).mean(1)
-                return [float(loss) for loss in losses]
-
-            self._choice = selections.within_one_standard_error(points, losses_of)
 
     def _penalty_grid(self, S: torch.Tensor) -> list[float]:
         if self.penalties is not None:

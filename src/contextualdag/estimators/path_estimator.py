@@ -207,9 +207,15 @@ class PathEstimator(GraphEstimator):
         residuals = self._residuals(values, contexts, mask)
         self.noise_scale_ = np.sqrt((residuals**2).mean(0))
 
+    def _sample_losses(self, choice: selections.Choice, split: Split) -> list[float]:
+        """The loss of each validation sample by the graphs of a choice."""
+        W = self._graphs(choice, split.Z_val, split.mask_val)
+        losses: list[float] = ((split.X_val - torch.bmm(split.X_val[:, None], W)[:, 0]) ** 2).mean(1).tolist()
+        return losses
+
     def _take_mean_out(self, split: Split, generator: torch.Generator) -> Split:
         self._mean_network = None
-        if self.intercept != "contextual":
+        if self.intercept != "contextual" or not bool(split.Z.any()):  # standardised contexts of zero do not vary
             return split
         self._mean_network = self._new_mean_network(split.Z.shape[1])
         initialise(self._mean_network.cpu(), generator)

@@ -62,5 +62,5 @@ def varying_columns(X: Array, names: list[str]) -> Array:
         )
     if not varies.all():
         constant = [name for name, moves in zip(names, varies, strict=True) if not moves]
-        warnings.warn(f"Columns of X that do not vary get no edges: {constant}.", UserWarning, stacklevel=4)
+        warnings.warn(f"Columns of X that do not vary get no edges: {constant}.", UserWarning, stacklevel=5)
     return varies

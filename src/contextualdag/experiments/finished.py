@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from contextualdag.atomic_file import write_file
 from contextualdag.errors import InvalidInputError, InvalidParameterError, PersistenceError
 from contextualdag.experiments.cells import cell_key, plain_rows
 
@@ -75,27 +76,13 @@ def locked(folder: Path) -> Iterator[None]:
 
 def write_cell(folder: Path, key: str, content: dict[str, Any]) -> None:
     """Keep the result of one cell."""
-    # What a killed run leaves of it is overwritten by the next one.
-    temporary = folder / f".{key}.json.tmp"
+    file = folder / f"{key}.json"
     try:
-        with temporary.open("w", encoding="utf-8") as stream:
-            json.dump(content, stream)
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.replace(folder / f"{key}.json")
+        write_file(file, json.dumps(content).encode())
     except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
         raise PersistenceError(
-            f"The result {folder / key}.json cannot be written ({error}). Finished cells are kept; run the sweep again."
+            f"The result {file} cannot be written ({error}). Finished cells are kept; run the sweep again."
         ) from error
-    # Against power failures. Not every file system can do this for folders.
-    with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def read_all(folder: Path, version: int) -> list[tuple[str, dict[str, Any]]]:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from contextualdag.errors import ContextualDAGError, InvalidParameterError, PersistenceError
+from contextualdag.errors import InvalidParameterError, PersistenceError, SweepError
 from contextualdag.experiments.cells import Cell, Row, canonical, cell_key, plain_rows
 from contextualdag.experiments.finished import locked, read_all, write_cell
 
@@ -31,10 +31,6 @@ _CONNECT_SECONDS = 10
 _ALLOWED_DEATHS = 3
 
 _logger = logging.getLogger(__name__)
-
-
-class SweepError(ContextualDAGError, RuntimeError):
-    """A sweep could not start or go on. Its finished cells are kept."""
 
 
 @dataclass(frozen=True)

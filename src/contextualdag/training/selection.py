@@ -106,14 +106,6 @@ def within_one_standard_error(points: list[PathPoint], losses_of: Callable[[Choi
     return min(within, key=lambda found: found[:2])[2]
 
 
-def chosen_n_edges(points: list[PathPoint], choice: Choice) -> float:
-    """Edges of the chosen graphs, a mean over the validation set."""
-    refit = points[choice.index].refit
-    if refit is None or choice.cut is None:
-        return points[choice.index].n_edges
-    return _interpolate(choice.cut, refit.cuts, refit.n_edges)
-
-
 def _best_of(points: list[PathPoint], index: int) -> Choice:
     refit = points[index].refit
     return Choice(index) if refit is None else Choice(index, refit.cuts[refit.best])
