@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from contextualdag.errors import InvalidParameterError, NotFittedError
+from contextualdag.errors import InvalidInputError, InvalidParameterError, NotFittedError
 from contextualdag.graphs import is_acyclic, order_to_mask
 from contextualdag.projection import DAGProjection, LogDet, Order
 from tests.lockstep import run_in_lockstep
@@ -21,6 +21,40 @@ def test_sparse_dags_within_the_budget(gaussian, acyclicity, dtype):
     assert bool(is_acyclic(W).all())
     assert float(W.abs().sum()) / 100 == pytest.approx(2.0, rel=1e-5)
     assert float((W != 0).double().mean()) < 0.2
+
+
+def test_several_budgets_are_several_layers(gaussian):
+    W = gaussian(30, 6).requires_grad_()
+    budgets = [0.0, 0.5, 3.0, 1e6, math.inf]
+    together = DAGProjection(budgets)
+    direction = gaussian(30, 6)
+    together(W).mul(direction).sum().backward()
+    found, W.grad = W.grad, None
+    alone = [DAGProjection(budget) for budget in budgets]
+    expected = [layer(part) for layer, part in zip(alone, W.tensor_split(5), strict=True)]
+    torch.cat(expected).mul(direction).sum().backward()
+    assert torch.equal(together(W), torch.cat(expected))
+    torch.testing.assert_close(found, W.grad)
+    assert together.threshold.tolist() == [float(layer.threshold) for layer in alone]
+    few = torch.cat([part[:2] for part in W.tensor_split(5)])
+    expected = [layer.eval()(part[:2]) for layer, part in zip(alone, W.tensor_split(5), strict=True)]
+    assert torch.equal(together.eval()(few), torch.cat(expected))
+    assert "l1_budget=(0, 0.5, 3, 1e+06, inf)" in repr(together)
+
+
+def test_several_budgets_want_equal_parts_and_keep_their_number(gaussian):
+    layer = DAGProjection([1.0, 2.0])
+    with pytest.raises(InvalidInputError, match="W has 3 matrices, which do not fall into 2 equal parts"):
+        layer(gaussian(3, 4))
+    for value in (1.0, [1.0], [1.0, 2.0, 3.0], []):
+        with pytest.raises(InvalidParameterError, match="must be a number, or a list of numbers that keeps its length"):
+            layer.l1_budget = value
+    with pytest.raises(InvalidParameterError, match="must be a number, or a list"):
+        DAGProjection([])
+    with pytest.raises(InvalidParameterError, match="l1_budget"):
+        DAGProjection([1.0, -1.0])
+    with pytest.raises(NotFittedError):
+        DAGProjection([0.0, 2.0]).eval()(gaussian(2, 4))
 
 
 def test_learns_a_graph_that_turns_round():

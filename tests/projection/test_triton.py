@@ -50,11 +50,19 @@ def test_logdet(gaussian, p, density, dtype):
 @pytest.mark.parametrize("n", [1, 30])
 def test_l1(gaussian, n, l1_budget):
     W = gaussian(n, 12, torch.float32)
-    target = torch.tensor(n * l1_budget, dtype=torch.float64, device=DEVICE)
-    found = float(l1_triton.threshold(W.to(DEVICE).reshape(-1), target))
+    target = torch.tensor([n * l1_budget], dtype=torch.float64, device=DEVICE)
+    found = float(l1_triton.threshold(W.to(DEVICE).reshape(1, -1), target))
     assert found == pytest.approx(_l1_threshold(W.reshape(-1), n, l1_budget, lambda sums: sums), rel=1e-6, abs=0)
 
 
 def test_l1_of_nothing():
-    target = torch.tensor(1.0, dtype=torch.float64, device=DEVICE)
-    assert float(l1_triton.threshold(torch.zeros(100, device=DEVICE), target)) == 0
+    target = torch.ones(1, dtype=torch.float64, device=DEVICE)
+    assert float(l1_triton.threshold(torch.zeros(1, 100, device=DEVICE), target)) == 0
+
+
+def test_l1_of_several_batches(gaussian):
+    W = gaussian(30, 12, torch.float32).view(3, -1)
+    budgets = (0.5, 4.0, 1e9)
+    target = torch.tensor([10 * budget for budget in budgets], dtype=torch.float64, device=DEVICE)
+    expected = [_l1_threshold(row, 10, budget, lambda sums: sums) for row, budget in zip(W, budgets, strict=True)]
+    assert l1_triton.threshold(W.to(DEVICE), target).tolist() == pytest.approx(expected, rel=1e-6)

@@ -1,8 +1,7 @@
-"""Training as a captured graph, against training step by step."""
+"""Training side by side and as a captured graph, against training step by step."""
 
 import subprocess
 import sys
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,20 +14,24 @@ from contextualdag.metrics import f1_score
 from contextualdag.network import ContextNetwork, initialise
 from contextualdag.projection import DAGProjection, LogDet, Order
 from contextualdag.training.captured import CapturedTraining, can_capture
-from contextualdag.training.trainer import NoProjection, Split, TrainingSettings, copy_state, train
+from contextualdag.training.side_by_side import SideBySide
+from contextualdag.training.trainer import NoProjection, Split, Training, TrainingSettings, copy_state, train
 
 on_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+on_both = pytest.mark.parametrize(
+    "device", ["cpu", pytest.param("cuda", marks=[pytest.mark.gpu, on_gpu])]
+)  # on the CPU nothing is captured, and the epochs run one by one
 
 
-def a_split(device):
-    data = make_varying_dag(600, n_nodes=6, n_features=2, n_edges=6, random_state=0)
+def a_split(device, seed=0):
+    data = make_varying_dag(600, n_nodes=6, n_features=2, n_edges=6, random_state=seed)
     X, Z = (torch.tensor(values, dtype=torch.float32, device=device) for values in (data.X, data.Z))
     return Split(X[:300], Z[:300], X[300:], Z[300:])
 
 
-def a_network(device, dropout=0.0):
+def a_network(device, dropout=0.0, seed=0):
     network = ContextNetwork(2, 6, (32,), "silu", dropout)
-    initialise(network, torch.Generator().manual_seed(0))
+    initialise(network, torch.Generator().manual_seed(seed))
     return network.to(device)
 
 
@@ -40,56 +43,93 @@ def test_what_can_be_captured():
     assert not can_capture(layer, meta, TrainingSettings())
 
 
-@pytest.mark.gpu
-@on_gpu
+@on_both
 @pytest.mark.parametrize("acyclicity", [Order(), Order(starts=1), LogDet(), None])
-def test_same_as_step_by_step(acyclicity):
-    split, settings = a_split("cuda"), TrainingSettings(1e-2, 60, 5)
-    layer = NoProjection() if acyclicity is None else DAGProjection(2.0, acyclicity).cuda()
-    assert can_capture(layer, split, settings)
-    network = a_network("cuda")
-    captured = CapturedTraining(network, layer, split, settings)
+def test_same_as_step_by_step(acyclicity, device):
+    split, settings = a_split(device), TrainingSettings(1e-2, 60, 5)
+    layer = NoProjection() if acyclicity is None else DAGProjection(2.0, acyclicity).to(device)
+    assert can_capture(layer, split, settings) == (device == "cuda")
+    network = a_network(device)
+    captured = CapturedTraining(network, layer, [split], settings)
     seen = []
-    first = captured.run(progress=lambda *row: seen.append(row))
-    alone = a_network("cuda")
-    expected = train(alone, layer, split, settings)
-    assert first.epochs == expected.epochs
-    assert first.validation_loss == pytest.approx(expected.validation_loss, rel=1e-5)
-    assert first.train_loss == pytest.approx(expected.train_loss, rel=1e-5)
-    for name, value in expected.state.items():
-        torch.testing.assert_close(first.state[name], value, rtol=1e-3, atol=1e-4)
+    wanted = Training(copy_state(network), 0, None if acyclicity is None else 2.0, progress=lambda *row: seen.append(row))
+    first = captured.run({0: wanted})[0]
+    expected = train(a_network(device), layer, split, settings)
+    assert_same(first, expected)
     assert [epoch for epoch, _, _ in seen] == list(range(len(seen)))
     assert min(validation for _, _, validation in seen) == pytest.approx(first.validation_loss)
+
+
+def assert_same(fit, expected):
+    assert fit.epochs == expected.epochs
+    assert fit.validation_loss == pytest.approx(expected.validation_loss, rel=1e-5)
+    assert fit.train_loss == pytest.approx(expected.train_loss, rel=1e-5)
+    for name, value in expected.state.items():
+        torch.testing.assert_close(fit.state[name], value, rtol=1e-3, atol=1e-4)
+
+
+@on_both
+@pytest.mark.parametrize("acyclicity", [Order(), LogDet()])
+def test_side_by_side_as_alone(acyclicity, device):
+    """Members with data, weights, budgets and ends of their own; one of them rests."""
+    splits, settings = [a_split(device, seed) for seed in range(4)], TrainingSettings(1e-2, 60, 5)
+    starts = [copy_state(a_network(device, seed=seed)) for seed in range(4)]
+    budgets = {0: 1.0, 1: 3.0, 3: np.inf}
+    layer = DAGProjection(acyclicity=acyclicity).to(device)
+    together = CapturedTraining(a_network(device), layer, splits, settings)
+    for _ in range(2):  # the second run starts as fresh as the first
+        fits = together.run({k: Training(starts[k], 0, budget) for k, budget in budgets.items()})
+        assert list(fits) == [0, 1, 3]
+        for k, budget in budgets.items():
+            alone = a_network(device, seed=k)
+            assert_same(fits[k], train(alone, DAGProjection(budget, acyclicity).to(device), splits[k], settings))
+    assert len({fit.epochs for fit in fits.values()}) > 1
+
+
+@on_both
+def test_members_ask_for_what_they_want_and_end_when_they_want(device):
+    splits, settings = [a_split(device, seed) for seed in range(3)], TrainingSettings(1e-2, 20, 5)
+    start = copy_state(a_network(device))
+    nothing = torch.zeros(300, 6, 6, device=device)
+
+    def member(budgets):
+        losses = []
+        for budget in budgets:
+            masks = (nothing, nothing) if budget == "nothing" else (None, None)
+            fit = yield Training(start, 0, None if budget == "nothing" else budget, *masks)
+            losses.append(fit.validation_loss)
+        return losses
+
+    layer = DAGProjection().to(device)
+    wishes = [[None, 1.0, "nothing"], ["nothing", None], []]
+    found = SideBySide(a_network(device), layer, splits, settings).run([member(budgets) for budgets in wishes])
+    assert [len(losses) for losses in found] == [3, 2, 0]
+    empty = [float((split.X_val**2).mean()) for split in splits]
+    assert found[0][2] == pytest.approx(empty[0], rel=1e-5)
+    assert found[1][0] == pytest.approx(empty[1], rel=1e-5)
+    alone = SideBySide(a_network(device), layer, splits[1:2], settings).run([member([None])])
+    assert found[1][1] == pytest.approx(alone[0][0], rel=1e-5)  # the mask of the training before is forgotten
 
 
 @pytest.mark.gpu
 @on_gpu
 def test_one_capture_serves_many_runs():
     split, settings = a_split("cuda"), TrainingSettings(1e-2, 60, 5)
-    masks = {"mask": torch.ones(300, 6, 6, device="cuda"), "mask_val": torch.ones(300, 6, 6, device="cuda")}
     network = a_network("cuda", dropout=0.3)
     start = copy_state(network)
-    captured = CapturedTraining(network, NoProjection(), replace(split, **masks), settings)
-    torch.manual_seed(7)
-    first = captured.run()
-    nothing = torch.zeros(300, 6, 6, device="cuda")
-    network.load_state_dict(start)
-    assert captured.run(nothing, nothing).validation_loss == pytest.approx(float((split.X_val**2).mean()), rel=1e-5)
-    network.load_state_dict(start)
-    torch.manual_seed(7)
-    again = captured.run(**masks)
+    trainer = SideBySide(network, DAGProjection().cuda(), [split], settings)
+    first = trainer.train({0: Training(start, 7)})[0]
+    again = trainer.train({0: Training(start, 7)})[0]
     assert again.validation_loss == pytest.approx(first.validation_loss, rel=1e-6)
     assert again.epochs == first.epochs
-    torch.manual_seed(8)
-    network.load_state_dict(start)
-    assert captured.run(**masks).validation_loss != first.validation_loss  # dropout is drawn anew
+    assert trainer.train({0: Training(start, 8)})[0].validation_loss != first.validation_loss  # dropout is drawn anew
 
 
-@pytest.mark.gpu
-@on_gpu
-def test_divergence_is_said():
+@on_both
+def test_divergence_is_said(device):
+    captured = CapturedTraining(a_network(device), NoProjection(), [a_split(device)], TrainingSettings(1e20, 100, 10))
     with pytest.raises(TrainingError, match="training has diverged"):
-        CapturedTraining(a_network("cuda"), NoProjection(), a_split("cuda"), TrainingSettings(1e20, 100, 10)).run()
+        captured.run({0: Training(copy_state(a_network(device)))})
 
 
 @pytest.mark.gpu

@@ -9,9 +9,10 @@ from contextualdag.errors import TrainingError
 from contextualdag.network import ContextNetwork, Dropout, MeanNetwork, initialise
 from contextualdag.projection import DAGProjection, Order
 from contextualdag.training import selection
-from contextualdag.training.mean import HIDDEN_LAYERS, fit_mean
+from contextualdag.training.mean import HIDDEN_LAYERS, fit_means
 from contextualdag.training.path import Path, PathFitter, PathPoint, Refit, equispaced_budgets, geometric_budgets
-from contextualdag.training.trainer import Fit, NoProjection, Split, TrainingSettings, residual_loss, train
+from contextualdag.training.side_by_side import SideBySide
+from contextualdag.training.trainer import Fit, NoProjection, Split, TrainingSettings, copy_state, residual_errors, train
 
 
 def two_nodes(n=400):
@@ -56,7 +57,7 @@ def test_training_stops_at_the_best_validation_loss():
     assert losses.index(min(losses)) == fit.epochs
     assert len(losses) == fit.epochs + 6  # five without improvement after it, and the first is epoch 0
     with torch.no_grad():
-        again = residual_loss(network.eval(), NoProjection(), split.X_val, split.Z_val, None)
+        again = residual_errors(network.eval()(split.Z_val), NoProjection(), split.X_val, None).mean()
     assert float(again) == pytest.approx(fit.validation_loss)
 
 
@@ -76,7 +77,7 @@ def test_masks_of_both_sets_hold_in_training():
     masked = replace(split, mask=nothing, mask_val=everything)
     network = network_for(split)
     with torch.no_grad():
-        before = float(residual_loss(network, NoProjection(), split.X_val, split.Z_val, None))
+        before = float(residual_errors(network(split.Z_val), NoProjection(), split.X_val, None).mean())
     assert train(network, NoProjection(), masked, TrainingSettings(0.01, 50, 5)).validation_loss == pytest.approx(before)
 
 
@@ -112,13 +113,19 @@ def test_mean_of_a_function_of_the_context():
     X = truth + 0.1 * torch.randn(2000, 2, generator=generator)
     network = MeanNetwork(1, 2, HIDDEN_LAYERS, "silu")
     initialise(network, generator)
-    fit_mean(network, Split(X[:1000], Z[:1000], X[1000:], Z[1000:]))
+    (without,) = fit_means([network], [Split(X[:1000], Z[:1000], X[1000:], Z[1000:])])
     with torch.no_grad():
         assert float((network(Z) - truth).abs().mean()) < 0.05
+        torch.testing.assert_close(without.X_val, X[1000:] - network(Z[1000:]))
+
+
+def carry_out(fitter, steps):
+    return SideBySide(fitter.network, fitter.layer, [fitter.split], TrainingSettings(0.01)).run([steps])[0]
 
 
 def a_path(split, stop_after=None):
-    fitter = PathFitter(network_for(split, dropout=0.2), DAGProjection(acyclicity=Order()), split, TrainingSettings(0.01), 3)
+    network = network_for(split, dropout=0.2)
+    fitter = PathFitter(network, DAGProjection(acyclicity=Order()), split, copy_state(network), 3)
     path, saves = Path(), []
 
     def saved(path):
@@ -127,7 +134,7 @@ def a_path(split, stop_after=None):
             raise KeyboardInterrupt
 
     with contextlib.suppress(KeyboardInterrupt):
-        fitter.fit(path, geometric_budgets(50), saved, lambda what, done: None)
+        carry_out(fitter, fitter.fit(path, geometric_budgets(50), saved, lambda what, done: None))
     return fitter, path
 
 
@@ -139,7 +146,7 @@ def test_path_runs_from_dense_to_empty_and_recovers_the_turn():
     assert budgets[-1] == 0
     assert budgets[1:] == sorted(budgets[1:], reverse=True)
     assert path.points[-1].n_edges == 0
-    best = selection.relaxed(path.points, lambda index: fitter.refit(path, index))
+    best = carry_out(fitter, selection.relaxed(path.points, lambda index: fitter.refit(path, index)))
     point = path.points[best.index]
     W = fitter.graphs(point, torch.tensor([[-0.7], [0.7]]))
     assert (W != 0).tolist() == [[[False, True], [False, False]], [[False, False], [True, False]]]
@@ -152,7 +159,7 @@ def test_an_interrupted_path_goes_on_to_the_same_end():
         _, path = a_path(split, stop_after)
         assert len(path.points) < len(whole.points)
         fresh, _ = a_path(split, 1)
-        fresh.fit(path, geometric_budgets(50), lambda path: None, lambda what, done: None)
+        carry_out(fresh, fresh.fit(path, geometric_budgets(50), lambda path: None, lambda what, done: None))
         assert [p.l1_budget for p in path.points] == [p.l1_budget for p in whole.points]
         for ours, theirs in zip(path.points, whole.points, strict=True):
             assert ours.fit.validation_loss == theirs.fit.validation_loss
@@ -177,8 +184,16 @@ def losses(values):
     return points + [PathPoint(1 / (i + 1), 0.0, 20.0 - i, Fit({}, 0.0, -float(v), 0)) for i, v in enumerate(values)]
 
 
+def at_once(steps):
+    """The result of steps that train nothing."""
+    with pytest.raises(StopIteration) as end:
+        next(steps)
+    return end.value.value
+
+
 def refit_with(points, values, asked):
     def refit(index):
+        yield from ()
         asked.append(index)
         value, n_edges = values[index - 1], points[index].n_edges
         refit = Refit(points[index].fit, [0.0, 0.5, 1.0], [n_edges, n_edges - 4, 0.0], [value + 0.1, value, value + 0.3])
@@ -191,7 +206,7 @@ def refit_with(points, values, asked):
 def test_relaxed_finds_the_least_of_a_valley_without_asking_for_all(best):
     values = [abs(i - best) for i in range(20)]
     points, asked = losses(values), []
-    assert selection.relaxed(points, refit_with(points, values, asked)) == selection.Choice(best + 1, 0.5)
+    assert at_once(selection.relaxed(points, refit_with(points, values, asked))) == selection.Choice(best + 1, 0.5)
     assert len(asked) == len(set(asked)) <= 12
 
 
@@ -205,7 +220,7 @@ def test_choices_without_refits():
 
 def test_choices_with_refits():
     points = losses([3.0, 2.0, 5.0, 1.0])
-    selection.relaxed(points, refit_with(points, [2.0, 1.0, 1.05, 1.2], []))
+    at_once(selection.relaxed(points, refit_with(points, [2.0, 1.0, 1.05, 1.2], [])))
     assert selection.by_budget(points, 0.49) == selection.Choice(2, 0.5)
     # Points 1 to 4 have 20, 19, 18, 17 edges; half way between two cuts lie the loss and the edges half way between.
     assert selection.by_n_edges(points, 17) == selection.Choice(2, 0.25)
@@ -218,6 +233,6 @@ def test_choices_with_refits():
 def test_points_worth_refitting_for_a_number_of_edges():
     points = losses([3.0, 2.0, 5.0, 1.0])
     assert selection.worth_refitting(points, 18.4) == [2, 1]
-    points[2] = refit_with(points, [1.0] * 4, [])(2)
+    points[2] = at_once(refit_with(points, [1.0] * 4, [])(2))
     assert selection.worth_refitting(points, 18.4) == [1]
     assert selection.worth_refitting(points, 99) == []

@@ -8,14 +8,15 @@ from typing import Any
 import torch
 
 from contextualdag.estimators.parameters import ACYCLICITIES, BUDGETS, PAPER, check_parameters
-from contextualdag.estimators.path_estimator import PathEstimator
+from contextualdag.estimators.path_estimator import PathEstimator, Prepared
 from contextualdag.estimators.progress import FitProgress
 from contextualdag.network import ContextNetwork, initialise
 from contextualdag.projection import DAGProjection, LogDet, Order
 from contextualdag.training import selection as selections
-from contextualdag.training.checkpoint import Checkpoint, fingerprint
-from contextualdag.training.path import Path, PathFitter, PathPoint, shrunken_graphs
-from contextualdag.training.trainer import Split, TrainingSettings
+from contextualdag.training.checkpoint import fingerprint
+from contextualdag.training.path import Path, PathFitter, PathPoint, Steps, shrunken_graphs
+from contextualdag.training.side_by_side import SideBySide
+from contextualdag.training.trainer import Split, TrainingSettings, copy_state
 
 NO_INFLUENCE = ("device", "verbose")  # parameters that do not change the path
 
@@ -176,37 +177,44 @@ class ContextualDAG(PathEstimator):
     def _initialise(self, generator: torch.Generator) -> None:
         initialise(self._network, generator)
 
-    def _fit_path(self, split: Split, seed: int, checkpoint: Checkpoint | None, entropy: int) -> None:
-        settings = TrainingSettings(self.learning_rate, self.max_epochs, self.patience, self.batch_size)
-        fitter = PathFitter(self._network, self._layer, split, settings, seed)
+    def _fit_path(self, data: Prepared) -> None:
+        SideBySide(self._network, self._layer, [data.split], self._settings()).run([self._path_steps(data, self.verbose)])
+
+    def _settings(self) -> TrainingSettings:
+        return TrainingSettings(self.learning_rate, self.max_epochs, self.patience, self.batch_size)
+
+    def _path_steps(self, data: Prepared, verbose: bool) -> Steps[None]:
+        """All trainings of the path and of the choice on it, for someone to carry out."""
+        split, checkpoint = data.split, data.checkpoint
+        fitter = PathFitter(self._network, self._layer, split, copy_state(self._network), data.seed)
         self._path = Path()
         if checkpoint is not None:
             parameters = {name: value for name, value in self.get_params(deep=False).items() if name not in NO_INFLUENCE}
-            data = [tensor for tensor in vars(split).values() if tensor is not None]
-            self._path = checkpoint.begin(fingerprint(parameters, data), entropy)
+            tensors = [tensor for tensor in vars(split).values() if tensor is not None]
+            self._path = checkpoint.begin(fingerprint(parameters, tensors), data.entropy)
         save = (lambda path: None) if checkpoint is None else checkpoint.save
-        with FitProgress(self.verbose, self.n_budgets, self.budgets == "geometric", self.selection != "min") as progress:
-            fitter.fit(self._path, BUDGETS[self.budgets](self.n_budgets), save, progress.step)
-            self._choice = self._choose(fitter, split, save, progress)
+        with FitProgress(verbose, self.n_budgets, self.budgets == "geometric", self.selection != "min") as progress:
+            yield from fitter.fit(self._path, BUDGETS[self.budgets](self.n_budgets), save, progress.step)
+            self._choice = yield from self._choose(fitter, split, save, progress)
 
     def _choose(
         self, fitter: PathFitter, split: Split, save: Callable[[Path], None], progress: FitProgress
-    ) -> selections.Choice:
+    ) -> Steps[selections.Choice]:
         points = self._path.points
 
-        def refit(index: int) -> PathPoint:
-            points[index] = fitter.refit(self._path, index, progress.step("refit", [points[index]]))
+        def refit(index: int) -> Steps[PathPoint]:
+            points[index] = yield from fitter.refit(self._path, index, progress.step("refit", [points[index]]))
             save(self._path)
             return points[index]
 
         if self.selection == "min":
             return selections.by_validation_loss(points)
-        best = selections.relaxed(points, refit)
+        best = yield from selections.relaxed(points, refit)
         if self.selection == "relaxed":
             return best
         if not isinstance(self.selection, str):
             for index in selections.worth_refitting(points, self.selection):
-                refit(index)
+                yield from refit(index)
             return selections.by_n_edges(points, self.selection)
         return selections.within_one_standard_error(points, functools.partial(self._sample_losses, split=split))
 

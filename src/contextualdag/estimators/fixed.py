@@ -11,13 +11,12 @@ import torch
 
 from contextualdag.errors import InvalidInputError
 from contextualdag.estimators.parameters import PAPER_PENALTIES, check_shared_parameters, is_count, require
-from contextualdag.estimators.path_estimator import PathEstimator
+from contextualdag.estimators.path_estimator import PathEstimator, Prepared
 from contextualdag.estimators.tables import Array
 from contextualdag.training import penalised
 from contextualdag.training import selection as selections
-from contextualdag.training.checkpoint import Checkpoint
 from contextualdag.training.path import Path, PathPoint, Refit, cuts_of
-from contextualdag.training.trainer import Fit, Split
+from contextualdag.training.trainer import Fit
 
 NO_CONTEXT = "no context"
 SMALLEST_PENALTY = 1e-3  # as a share of the largest
@@ -151,8 +150,9 @@ class FixedDAG(PathEstimator):
     def _learn_groups(self, Z: torch.Tensor, seed: int) -> None:
         """Find the groups, where there is something to find."""
 
-    def _fit_path(self, split: Split, seed: int, checkpoint: Checkpoint | None, entropy: int) -> None:
-        self._learn_groups(split.Z, seed)
+    def _fit_path(self, data: Prepared) -> None:
+        split = data.split
+        self._learn_groups(split.Z, data.seed)
         group, group_val = self._groups(split.Z), self._groups(split.Z_val)
         moments = penalised.second_moments(split.X.double(), group, self._n_groups)
         moments_val = penalised.second_moments(split.X_val.double(), group_val, self._n_groups)

@@ -5,6 +5,9 @@ import math
 import os
 import secrets
 from abc import abstractmethod
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -19,11 +22,24 @@ from contextualdag.estimators.tables import Array, ContextEncoder, read_variable
 from contextualdag.network import MeanNetwork, initialise
 from contextualdag.training import selection as selections
 from contextualdag.training.checkpoint import Checkpoint
-from contextualdag.training.mean import HIDDEN_LAYERS, fit_mean
+from contextualdag.training.mean import HIDDEN_LAYERS, fit_means
 from contextualdag.training.trainer import Split
 
 if TYPE_CHECKING:
     import pandas
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What a fit begins with: the data as networks see them, and as they came; `values` to `mask` are the training rows."""
+
+    split: Split
+    seed: int
+    checkpoint: Checkpoint | None
+    entropy: int
+    values: Array
+    contexts: Array
+    mask: Array | None
 
 
 class PathEstimator(GraphEstimator):
@@ -47,8 +63,8 @@ class PathEstimator(GraphEstimator):
         """Make what the path needs on `_device`, before anything is trained or loaded."""
 
     @abstractmethod
-    def _fit_path(self, split: Split, seed: int, checkpoint: Checkpoint | None, entropy: int) -> None:
-        """Set `_path` and `_choice`. X is without its mean."""
+    def _fit_path(self, data: "Prepared") -> None:
+        """Set `_path` and `_choice`."""
 
     @abstractmethod
     def _graphs(self, choice: selections.Choice, Z: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
@@ -151,21 +167,31 @@ class PathEstimator(GraphEstimator):
 
     def _fit_anew(self, X: Any, Z: Any, X_val: Any, Z_val: Any, **options: Any) -> Self:
         fitted = copy.copy(self)
-        fitted._fit_tables(X, Z, X_val, Z_val, **options)
+        with fitted._own_random_numbers():
+            (data,) = take_means_out([fitted], [fitted._prepare(X, Z, X_val, Z_val, **options)])
+            fitted._fit_path(data)
+        fitted._estimate_noise(data)
         self.__dict__.update(fitted.__dict__)  # only now, so that a fit that fails leaves an earlier one whole
         return self
 
-    def _fit_tables(
+    def _own_random_numbers(self) -> AbstractContextManager[None]:
+        """Check the parameters, and leave the global random numbers as they were."""
+        self._check_parameters()
+        self._device = check_device(self)
+        forked: AbstractContextManager[None] = torch.random.fork_rng([self._device] if self._device.type == "cuda" else [])
+        return forked
+
+    def _prepare(
         self,
         X: Any,
         Z: Any,
-        X_val: Any,
-        Z_val: Any,
+        X_val: Any = None,
+        Z_val: Any = None,
         checkpoint: str | os.PathLike[str] | None = None,
         mask: Array | None = None,
         mask_val: Array | None = None,
-    ) -> None:
-        self._check_parameters()
+    ) -> "Prepared":
+        """Read and check tables and make networks: all that comes before anything is trained."""
         kept = None if checkpoint is None else Checkpoint(checkpoint)
         entropy = self.random_state
         if entropy is None:
@@ -190,7 +216,6 @@ class PathEstimator(GraphEstimator):
             if len(values) < 2 or len(values_val) < 1:
                 raise InvalidInputError(f"X needs two rows and X_val one at least. Got {len(values)} and {len(values_val)}.")
 
-        self._device = check_device(self)
         varies = varying_columns(values, names)
         self._allowed = self._allowed_edges(varies)
         self._scaling = Scaling.learn(values, contexts, varies, centre=self.intercept != "none")
@@ -198,13 +223,18 @@ class PathEstimator(GraphEstimator):
         masks = (None if m is None else torch.tensor(m, dtype=torch.float32, device=self._device) for m in (mask, mask_val))
         split = Split(X_train, self._contexts(contexts), X_held_out, self._contexts(contexts_val), *masks)
         seed = int(rng.integers(2**31))
-        with torch.random.fork_rng(devices=[self._device] if self._device.type == "cuda" else []):
-            self._build(contexts.shape[1])
-            generator = torch.Generator().manual_seed(seed)
-            self._initialise(generator)
-            split = self._take_mean_out(split, generator)
-            self._fit_path(split, seed, kept, entropy)
-        residuals = self._residuals(values, contexts, mask)
+        self._build(contexts.shape[1])
+        generator = torch.Generator().manual_seed(seed)
+        self._initialise(generator)
+        self._mean_network = None
+        if self.intercept == "contextual" and bool(split.Z.any()):  # standardised contexts of zero do not vary
+            self._mean_network = self._new_mean_network(contexts.shape[1])
+            initialise(self._mean_network.cpu(), generator)
+            self._mean_network.to(self._device)
+        return Prepared(split, seed, kept, entropy, values, contexts, mask)
+
+    def _estimate_noise(self, data: "Prepared") -> None:
+        residuals = self._residuals(data.values, data.contexts, data.mask)
         self.noise_scale_ = np.sqrt((residuals**2).mean(0))
 
     def _sample_losses(self, choice: selections.Choice, split: Split) -> list[float]:
@@ -212,18 +242,6 @@ class PathEstimator(GraphEstimator):
         W = self._graphs(choice, split.Z_val, split.mask_val)
         losses: list[float] = ((split.X_val - torch.bmm(split.X_val[:, None], W)[:, 0]) ** 2).mean(1).tolist()
         return losses
-
-    def _take_mean_out(self, split: Split, generator: torch.Generator) -> Split:
-        self._mean_network = None
-        if self.intercept != "contextual" or not bool(split.Z.any()):  # standardised contexts of zero do not vary
-            return split
-        self._mean_network = self._new_mean_network(split.Z.shape[1])
-        initialise(self._mean_network.cpu(), generator)
-        self._mean_network.to(self._device)
-        fit_mean(self._mean_network, split)
-        self._mean_network.eval().requires_grad_(False)
-        X, X_val = split.X - self._mean_network(split.Z), split.X_val - self._mean_network(split.Z_val)
-        return Split(X, split.Z, X_val, split.Z_val, split.mask, split.mask_val)
 
     def _new_mean_network(self, n_features: int) -> MeanNetwork:
         return MeanNetwork(n_features, len(self.names_), HIDDEN_LAYERS, "silu").to(self._device)
@@ -248,3 +266,13 @@ class PathEstimator(GraphEstimator):
     def _require_fit(self) -> None:
         if not hasattr(self, "_path"):
             raise NotFittedError(f"This {type(self).__name__} is not fitted yet. Call fit(X, Z) first.")
+
+
+def take_means_out(models: Sequence[PathEstimator], prepared: Sequence[Prepared]) -> list[Prepared]:
+    """Fit the mean networks of models with data of one size, where they have one, and take the means out of the data."""
+    fitted: dict[int, MeanNetwork] = {i: m._mean_network for i, m in enumerate(models) if m._mean_network is not None}
+    splits = fit_means(list(fitted.values()), [prepared[i].split for i in fitted])
+    without = list(prepared)
+    for i, split in zip(fitted, splits, strict=True):
+        without[i] = replace(prepared[i], split=split)
+    return without

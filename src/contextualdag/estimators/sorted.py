@@ -9,6 +9,7 @@ import torch
 
 from contextualdag.errors import InvalidInputError, InvalidParameterError
 from contextualdag.estimators.contextual import ContextualDAG
+from contextualdag.estimators.path_estimator import Prepared
 from contextualdag.estimators.tables import Array
 from contextualdag.graphs import is_acyclic
 
@@ -118,6 +119,19 @@ batch_size, validation_fraction, device, random_state, verbose
         SortedDAG
             The estimator itself.
         """
+        self._fit_anew(X, Z, X_val, Z_val, checkpoint=checkpoint, mask=mask, mask_val=mask_val)
+        return self
+
+    def _prepare(
+        self,
+        X: Any,
+        Z: Any,
+        X_val: Any = None,
+        Z_val: Any = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        mask: Any = None,
+        mask_val: Any = None,
+    ) -> Prepared:
         if (self.order is None) == (mask is None):
             raise InvalidParameterError("SortedDAG takes either the 'order' parameter or a mask for each sample in fit.")
         if mask is None and mask_val is not None:
@@ -126,8 +140,7 @@ batch_size, validation_fraction, device, random_state, verbose
             raise InvalidInputError("mask_val belongs to X_val: pass both or neither.")
         mask = _checked(mask, len(X), "mask")
         mask_val = _checked(mask_val, 0 if X_val is None else len(X_val), "mask_val")
-        self._fit_anew(X, Z, X_val, Z_val, checkpoint=checkpoint, mask=mask, mask_val=mask_val)
-        return self
+        return super()._prepare(X, Z, X_val, Z_val, checkpoint, mask, mask_val)
 
     def adjacency(self, Z: Any, mask: Any = None) -> Array:
         """Graphs of given contexts.

@@ -17,8 +17,15 @@ SMALLEST_SAMPLE = 1000
 
 
 def soft_threshold_(W: Tensor, kappa: Tensor) -> Tensor:
-    """Replace every entry by sign(w) max(abs(w) - kappa, 0), in place. An infinite `kappa` gives zeros."""
+    """Replace every entry by sign(w) max(abs(w) - kappa, 0), in place. An infinite `kappa` gives zeros.
+
+    Several thresholds (g,) belong to g equal parts of the batch.
+    """
     kappa = kappa.to(W.dtype)
+    if kappa.ndim == 1:
+        several = W.view(len(kappa), -1)
+        several.sub_(several.clamp(-kappa[:, None], kappa[:, None]))
+        return W
     for part in in_parts(W):
         part.sub_(part.clamp(-kappa, kappa))
     return W
@@ -44,13 +51,17 @@ def l1_threshold(W: Tensor, l1_budget: float, all_reduce: AllReduce | None = Non
 
 
 def l1_threshold_on_device(W: Tensor) -> Callable[[Tensor], Tensor] | None:
-    """For float32 on CUDA: the threshold as a function of the budget, both tensors, without a word to the host."""
+    """For float32 on CUDA: the threshold as a function of the budget, both tensors, without a word to the host.
+
+    Several budgets (g,) give as many thresholds, for g equal parts of the batch.
+    """
     root = dispatch.l1_root(W.device) if W.dtype == torch.float32 else None
     if root is None:
         return None
 
     def threshold(l1_budget: Tensor) -> Tensor:
-        kappa = root(W.detach().reshape(-1), l1_budget * len(W))
+        samples = len(W) // l1_budget.numel()
+        kappa = root(W.detach().reshape(l1_budget.numel(), -1), l1_budget.reshape(-1) * samples).view_as(l1_budget)
         return torch.where(l1_budget == 0, math.inf, kappa)
 
     return threshold

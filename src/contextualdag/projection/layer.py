@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from contextualdag.errors import InvalidParameterError, NotFittedError
+from contextualdag.errors import InvalidInputError, InvalidParameterError, NotFittedError
 from contextualdag.graphs import break_cycles
 from contextualdag.projection.kernels.parts import in_parts
 from contextualdag.projection.l1 import AllReduce, l1_threshold, l1_threshold_on_device, soft_threshold_
@@ -70,12 +70,13 @@ class _SparseDAG(torch.autograd.Function):
 
 
 def _gradient_on_device(W_star: Tensor, g: Tensor, binds: Tensor) -> Tensor:
-    """The gradient of one process, without a word to the host."""
+    """The gradient of one process, without a word to the host; of each part of the batch where there are several budgets."""
     sign = W_star.sign()
     along = torch.where(W_star != 0, g * sign, 0)  # zero off A, even where NaN comes in
-    mean = along.sum(dtype=torch.float64) / sign.abs().sum(dtype=torch.float64).clamp_min(1)
-    mean = torch.where(binds, mean, 0.0).to(g.dtype)
-    return (along - mean) * sign.abs() * sign
+    parts = (along.view(binds.numel(), -1), sign.abs().view(binds.numel(), -1))
+    sums, counts = (part.sum(1, dtype=torch.float64) for part in parts)
+    mean = torch.where(binds.flatten(), sums / counts.clamp_min(1), 0.0).to(g.dtype)
+    return ((parts[0] - mean[:, None]) * parts[1]).view_as(sign) * sign
 
 
 class DAGProjection(nn.Module):
@@ -88,8 +89,10 @@ class DAGProjection(nn.Module):
 
     Parameters
     ----------
-    l1_budget : float, default=inf
-        :math:`\lambda`: the largest mean l1 norm of the graphs. Larger is denser; zero gives empty graphs.
+    l1_budget : float or list of float, default=inf
+        :math:`\lambda`: the largest mean l1 norm of the graphs. Larger is denser; zero gives empty graphs. With several
+        budgets a batch falls into as many parts of equal size, one after another, and each has its own budget and threshold:
+        for networks that are trained side by side.
     acyclicity : {"order", "logdet"} or Order or LogDet, default="order"
         How to make a matrix acyclic; pass an `Order` or `LogDet` to change its settings.
     all_reduce : callable, optional
@@ -97,10 +100,10 @@ class DAGProjection(nn.Module):
 
     Attributes
     ----------
-    threshold : Tensor, float64, zero-dimensional
+    threshold : Tensor, float64, zero-dimensional, or of shape (g,) with g budgets
         :math:`\kappa` of the last batch in training mode; before, NaN unless the budget alone tells it (zero for an infinite
         one, infinity for zero). It is a buffer, so it goes with `state_dict`.
-    threshold_budget : Tensor, float64, zero-dimensional
+    threshold_budget : Tensor, float64, of the same shape
         The budget that the threshold belongs to. Loaded into a layer with another budget, the threshold is not used.
 
     Examples
@@ -122,7 +125,7 @@ class DAGProjection(nn.Module):
 
     def __init__(
         self,
-        l1_budget: float = math.inf,
+        l1_budget: float | list[float] = math.inf,
         acyclicity: str | Acyclicity = "order",
         all_reduce: AllReduce | None = None,
     ) -> None:
@@ -131,24 +134,34 @@ class DAGProjection(nn.Module):
             raise InvalidParameterError(
                 f"The 'all_reduce' parameter of DAGProjection must be callable or None. Got {all_reduce!r} instead."
             )
-        self.register_buffer("threshold", torch.tensor(math.nan, dtype=torch.float64))
-        self.register_buffer("threshold_budget", torch.tensor(math.nan, dtype=torch.float64))
-        self.register_buffer("budget", torch.tensor(math.nan, dtype=torch.float64), persistent=False)
+        shape = (len(l1_budget),) if isinstance(l1_budget, list | tuple) else ()
+        unknown = torch.full(shape, math.nan, dtype=torch.float64)
+        self.register_buffer("threshold", unknown)
+        self.register_buffer("threshold_budget", unknown.clone())
+        self.register_buffer("budget", unknown.clone(), persistent=False)
         self.l1_budget = l1_budget
         self.acyclicity = _acyclicity(acyclicity)
         self.all_reduce = all_reduce
 
     @property
-    def l1_budget(self) -> float:
-        """The budget. Setting it forgets the threshold, which belonged to the old one."""
-        return self._l1_budget
+    def l1_budget(self) -> float | list[float]:
+        """The budget or budgets. Setting them forgets the thresholds, which belonged to the old ones."""
+        return self._l1_budgets[0] if self.budget.ndim == 0 else list(self._l1_budgets)
 
     @l1_budget.setter
-    def l1_budget(self, value: float) -> None:
-        check_number(value, "l1_budget", "DAGProjection")
-        self._l1_budget = float(value)
-        self.budget.fill_(self._l1_budget)
-        self.keep_threshold({0.0: math.inf, math.inf: 0.0}.get(self._l1_budget, math.nan))
+    def l1_budget(self, value: float | list[float]) -> None:
+        budgets: list[float] = list(value) if isinstance(value, list | tuple) else [value]
+        for budget in budgets:
+            check_number(budget, "l1_budget", "DAGProjection")
+        if self.budget.shape != ((len(budgets),) if isinstance(value, list | tuple) else ()) or not budgets:
+            raise InvalidParameterError(
+                "The 'l1_budget' parameter of DAGProjection must be a number, or a list of numbers that keeps its "
+                f"length. Got {value!r} instead."
+            )
+        self._l1_budgets = [float(budget) for budget in budgets]
+        known = [{0.0: math.inf, math.inf: 0.0}.get(budget, math.nan) for budget in self._l1_budgets]
+        self.budget.copy_(torch.tensor(self._l1_budgets, dtype=torch.float64).view_as(self.budget))
+        self.keep_threshold(torch.tensor(known, dtype=torch.float64).view_as(self.budget))
 
     def keep_threshold(self, kappa: float | Tensor) -> None:
         """Use `kappa` in eval mode, as if it had been found in training with the current budget."""
@@ -182,6 +195,10 @@ class DAGProjection(nn.Module):
         check_weights(W)
         if mask is not None:
             check_mask(mask, W)
+        if len(W) % self.budget.numel() != 0:
+            raise InvalidInputError(
+                f"W has {len(W)} matrices, which do not fall into {self.budget.numel()} equal parts, one for each l1_budget."
+            )
 
         def project(W_tilde: Tensor) -> tuple[Tensor, bool | Tensor]:
             return self._project(W_tilde if mask is None else W_tilde.masked_fill(mask == 0, 0))
@@ -197,10 +214,12 @@ class DAGProjection(nn.Module):
                 kappa = on_device(self.budget)
                 self.keep_threshold(kappa)
                 return soft_threshold_(W_hat, kappa), kappa > 0
-            kappa = l1_threshold(W_hat, self.l1_budget, self.all_reduce)
+            parts = W_hat.tensor_split(self.budget.numel())
+            kappas = [l1_threshold(part, b, self.all_reduce) for part, b in zip(parts, self._l1_budgets, strict=True)]
+            kappa = torch.stack(kappas).view_as(self.budget)
             if len(W) > 0 or self.all_reduce is not None:
                 self.keep_threshold(kappa)
-            return soft_threshold_(W_hat, kappa), bool(kappa > 0)
+            return soft_threshold_(W_hat, kappa), kappa > 0 if kappa.ndim else bool(kappa > 0)
         if isinstance(self.acyclicity, LogDet) and not self.acyclicity.repair:
             W_hat = break_cycles(W_hat)
         return soft_threshold_(W_hat, self._kept_threshold()), False
@@ -208,18 +227,20 @@ class DAGProjection(nn.Module):
     def _kept_threshold(self) -> Tensor:
         if is_captured(self.threshold):
             return self.threshold
-        if self.l1_budget in (0.0, math.inf):
-            return torch.full_like(self.threshold, math.inf if self.l1_budget == 0 else 0.0)
-        if bool(self.threshold.isnan()) or float(self.threshold_budget) != self.l1_budget:
+        told = torch.where(self.budget == 0, math.inf, torch.where(self.budget == math.inf, 0.0, math.nan))
+        kept = torch.where(told.isnan() & (self.threshold_budget == self.budget), self.threshold, told)
+        if bool(kept.isnan().any()):
             raise NotFittedError(
                 "DAGProjection has no threshold yet for this l1_budget. Pass a batch in training mode first, or load a "
                 "state_dict of a layer that was trained with the same budget."
             )
-        return self.threshold
+        return kept
 
     def extra_repr(self) -> str:
         """The settings, for `repr`."""
-        return f"l1_budget={self.l1_budget:g}, acyclicity={self.acyclicity}"
+        budgets = ", ".join(f"{budget:g}" for budget in self._l1_budgets)
+        shown = f"({budgets})" if self.budget.ndim else budgets
+        return f"l1_budget={shown}, acyclicity={self.acyclicity}"
 
 
 def _acyclicity(choice: str | Acyclicity) -> Acyclicity:

@@ -1,20 +1,21 @@
 """The path: one warm-started fit for each budget, from dense graphs to empty ones."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from contextualdag.network import ContextNetwork
 from contextualdag.projection import DAGProjection
-from contextualdag.training.captured import CapturedTraining, can_capture
-from contextualdag.training.trainer import Fit, NoProjection, Progress, Split, State, TrainingSettings, copy_state, train
+from contextualdag.training.trainer import Fit, Progress, Split, State, Training
 
 DECAY = 0.7  # from one budget to the next on the geometric grid
 N_CUTS = 64  # of a refit, each leaving the share CUT_DECAY of the edges that the one before left
 CUT_DECAY = 0.93
+MANY_ENTRIES, FEW_ENTRIES = 1 << 27, 1 << 20  # of graphs after several cuts, at once on a GPU and elsewhere
 FEWEST_EDGES = 0.5  # the geometric grid ends where graphs have fewer on average
 
 
@@ -58,30 +59,32 @@ class Path:
 
 
 Begin = Callable[[str, list[PathPoint]], Progress | None]
+Result = TypeVar("Result")
+Steps = Generator[Training, Fit, Result]  # asks for one training after another, is sent what they reach, and returns
 
 
 class PathFitter:
     """Fits a path budget by budget; a path that was begun elsewhere is taken up where it stopped.
 
+    Its methods do not train. They yield what is to be trained and are sent the outcome, so that several paths can be fitted
+    side by side; see `contextualdag.training.side_by_side`.
+
     Parameters
     ----------
     network : ContextNetwork
-        Initialised, on the device of the data.
+        On the device of the data. Its weights are set anew for every use, so that paths can share it.
     layer : DAGProjection
-        Its budget is set along the path.
+        Likewise.
     split : Split
         The data.
-    settings : TrainingSettings
-        Of each fit.
+    start : State
+        Initial weights.
     seed : int
         Of the random numbers (dropout); each fit has a stream of its own, so that a path can be resumed.
     """
 
-    def __init__(
-        self, network: ContextNetwork, layer: DAGProjection, split: Split, settings: TrainingSettings, seed: int
-    ) -> None:
-        self.network, self.layer, self.split, self.settings, self.seed = network, layer, split, settings, seed
-        self._captured: dict[type[nn.Module], CapturedTraining] = {}
+    def __init__(self, network: ContextNetwork, layer: DAGProjection, split: Split, start: State, seed: int) -> None:
+        self.network, self.layer, self.split, self.start, self.seed = network, layer, split, start, seed
 
     def fit(
         self,
@@ -89,41 +92,41 @@ class PathFitter:
         budgets: Callable[[float, list[PathPoint]], float | None],
         saved: Callable[[Path], None],
         begin: Begin,
-    ) -> None:
+    ) -> Steps[None]:
         """Complete `path` in place.
 
         `budgets` names the next budget from the largest one and the points so far, None at the end. `saved` is called
         whenever something is finished, `begin` before each fit for a function that is told of every epoch.
         """
         if not path.pretrained:
-            self._seed(0)
-            self._train(NoProjection(), self.split, begin("pre-training", []))
-            path.pretrained = copy_state(self.network)
+            masks = (self.split.mask, self.split.mask_val)
+            fit = yield Training(self.start, self._seed(0), None, *masks, begin("pre-training", []))
+            path.pretrained = fit.state
             saved(path)
         if path.largest_budget is None:
-            self.network.load_state_dict(path.pretrained)
-            point = self._fit_budget(math.inf, 1, begin("without a budget", []))
+            point = yield from self._fit_budget(path.pretrained, math.inf, 1, begin("without a budget", []))
             path.points.append(point)
             graphs = self.graphs(point, self.split.Z, self.split.mask)
             path.largest_budget = float(graphs.abs().sum()) / len(graphs)
             saved(path)
         while (budget := budgets(path.largest_budget, path.points)) is not None:
-            self.network.load_state_dict(path.points[-1].fit.state)
             following = begin(f"budget {budget:.3g}", path.points)
-            path.points.append(self._fit_budget(budget, 1 + len(path.points), following))
+            state, stream = path.points[-1].fit.state, 1 + len(path.points)
+            path.points.append((yield from self._fit_budget(state, budget, stream, following)))
             saved(path)
 
-    def refit(self, path: Path, index: int, progress: Progress | None = None) -> PathPoint:
+    def refit(self, path: Path, index: int, progress: Progress | None = None) -> Steps[PathPoint]:
         """Train a second network on the supports of one point, without shrinkage, and return the point with it.
 
         It starts from the first, whose matrices before the threshold is subtracted are nearly right already.
         """
         point = path.points[index]
-        support = (self.graphs(point, self.split.Z, self.split.mask) != 0).to(self.split.X.dtype)
-        support_val = (self.graphs(point, self.split.Z_val, self.split.mask_val) != 0).to(self.split.X.dtype)
-        split = replace(self.split, mask=support, mask_val=support_val)
-        self._seed(10_000 + index)
-        fit = self._train(NoProjection(), split, progress)
+        split = self.split
+        mask = None if split.mask is None or split.mask_val is None else torch.cat([split.mask, split.mask_val])
+        supports = (self.graphs(point, torch.cat([split.Z, split.Z_val]), mask) != 0).to(split.X.dtype)
+        support, support_val = supports[: len(split.X)], supports[len(split.X) :]
+        fit = yield Training(point.fit.state, self._seed(10_000 + index), None, support, support_val, progress)
+        self.network.load_state_dict(fit.state)
         with torch.no_grad():
             W = self.network.eval()(split.Z_val) * support_val
         return replace(point, refit=Refit(fit, *_cut_losses(W, self.split.X_val)))
@@ -132,10 +135,11 @@ class PathFitter:
         """Graphs of a point of the path, shrunken as they were trained."""
         return shrunken_graphs(self.network, self.layer, point, Z, mask)
 
-    def _fit_budget(self, l1_budget: float, stream: int, progress: Progress | None) -> PathPoint:
+    def _fit_budget(self, start: State, l1_budget: float, stream: int, progress: Progress | None) -> Steps[PathPoint]:
+        masks = (self.split.mask, self.split.mask_val)
+        fit = yield Training(start, self._seed(stream), l1_budget, *masks, progress)
+        self.network.load_state_dict(fit.state)
         self.layer.l1_budget = l1_budget
-        self._seed(stream)
-        fit = self._train(self.layer, self.split, progress)
         # Dropout changes the threshold of a training pass; the one to keep belongs to the network without it.
         with torch.no_grad():
             self.layer.train()(self.network.eval()(self.split.Z), self.split.mask)
@@ -143,20 +147,8 @@ class PathFitter:
         graphs = self.graphs(point, self.split.Z_val, self.split.mask_val)
         return replace(point, n_edges=float((graphs != 0).sum()) / len(graphs))
 
-    def _train(self, layer: nn.Module, split: Split, progress: Progress | None) -> Fit:
-        if not can_capture(layer, split, self.settings):
-            return train(self.network, layer, split, self.settings, progress=progress)
-        kind = type(layer)
-        if kind is NoProjection and split.mask is None:  # one capture serves pre-training and refits
-            p = split.X.shape[1]
-            masks = (torch.ones(len(X), p, p, dtype=X.dtype, device=X.device) for X in (split.X, split.X_val))
-            split = replace(split, mask=next(masks), mask_val=next(masks))
-        if kind not in self._captured:
-            self._captured[kind] = CapturedTraining(self.network, layer, split, self.settings)
-        return self._captured[kind].run(split.mask, split.mask_val, progress)
-
-    def _seed(self, stream: int) -> None:
-        torch.manual_seed((self.seed + 1_000_003 * stream) % 2**63)
+    def _seed(self, stream: int) -> int:
+        return (self.seed + 1_000_003 * stream) % 2**63
 
 
 @torch.no_grad()
@@ -176,18 +168,22 @@ def cuts_of(W: Tensor) -> list[float]:
     sizes = W.abs().flatten()
     sizes = sizes[sizes > 0].sort(descending=True).values
     left = {round(len(sizes) * CUT_DECAY**step) for step in range(N_CUTS)}
-    return [0.0] + [float(sizes[count]) for count in sorted(left, reverse=True) if count < len(sizes)]
+    counts = [count for count in sorted(left, reverse=True) if count < len(sizes)]
+    cuts: list[float] = sizes[torch.tensor(counts, dtype=torch.long, device=sizes.device)].tolist()
+    return [0.0, *cuts]
 
 
 def _cut_losses(W: Tensor, X: Tensor) -> tuple[list[float], list[float], list[float]]:
     """Cuts, the mean numbers of edges they leave, and the losses."""
     cuts = cuts_of(W)
     n_edges, losses = [], []
-    for cut in cuts:
-        kept = torch.where(W.abs() > cut, W, 0)
-        n_edges.append(float((kept != 0).sum()) / len(W))
-        losses.append(float(((X - torch.bmm(X[:, None], kept)[:, 0]) ** 2).mean()))
-    return cuts, n_edges, losses
+    at_once = max(1, (MANY_ENTRIES if W.device.type == "cuda" else FEW_ENTRIES) // W.numel())
+    for some in torch.split(torch.tensor(cuts, dtype=W.dtype, device=W.device), at_once):
+        kept = torch.where(W.abs() > some[:, None, None, None], W, 0)
+        n_edges.append((kept != 0).sum((1, 2, 3)))
+        losses.append(((X - (X[:, None] @ kept)[:, :, 0]) ** 2).mean((1, 2)))
+    # One look from the host for all of them.
+    return cuts, [count / len(W) for count in torch.cat(n_edges).tolist()], torch.cat(losses).tolist()
 
 
 def geometric_budgets(n_budgets: int) -> Callable[[float, list[PathPoint]], float | None]:

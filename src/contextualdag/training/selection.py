@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from contextualdag.training.path import PathPoint
+from contextualdag.training.path import PathPoint, Steps
 
 COARSE = 3  # every third point is refitted at first
 
@@ -56,7 +56,7 @@ def worth_refitting(points: list[PathPoint], n_edges: float) -> list[int]:
     return [i for i in enough[:2] if points[i].refit is None]
 
 
-def relaxed(points: list[PathPoint], refit: Callable[[int], PathPoint]) -> Choice:
+def relaxed(points: list[PathPoint], refit: Callable[[int], Steps[PathPoint]]) -> Steps[Choice]:
     """The point and the cut of least refit loss. `refit` replaces a point by its refitted self; not all are asked for.
 
     The refit loss falls and rises once along a path, but for noise. So every third point is refitted, and then the
@@ -65,18 +65,19 @@ def relaxed(points: list[PathPoint], refit: Callable[[int], PathPoint]) -> Choic
     candidates = _candidates(points)
     loss: dict[int, float] = {}
 
-    def evaluate(positions: list[int]) -> int:
+    def evaluate(positions: list[int]) -> Steps[int]:
         for position in positions:
             if 0 <= position < len(candidates) and position not in loss:
                 index = candidates[position]
-                points[index] = points[index] if points[index].refit is not None else refit(index)
+                if points[index].refit is None:
+                    points[index] = yield from refit(index)
                 loss[position] = _refit_loss(points[index])
         return min(loss, key=lambda position: (loss[position], -position))  # the sparser on ties
 
-    best = evaluate([*range(0, len(candidates), COARSE), len(candidates) - 1])
+    best = yield from evaluate([*range(0, len(candidates), COARSE), len(candidates) - 1])
     while True:
         before = len(loss)
-        best = evaluate([best - 1, best + 1, best - 2, best + 2])
+        best = yield from evaluate([best - 1, best + 1, best - 2, best + 2])
         if len(loss) == before:
             return _best_of(points, candidates[best])
 

@@ -38,6 +38,21 @@ class TrainingSettings:
 
 
 @dataclass(frozen=True)
+class Training:
+    """A training that is wanted: from these weights, behind the projection with a budget or on a mask alone.
+
+    `seed` is that of the random numbers (dropout). `progress` is told the epoch and both losses.
+    """
+
+    start: State
+    seed: int = 0
+    l1_budget: float | None = None
+    mask: Tensor | None = None
+    mask_val: Tensor | None = None
+    progress: Progress | None = None
+
+
+@dataclass(frozen=True)
 class Fit:
     """The best weights of one training and what they reached. `epochs` counts the steps that led to them."""
 
@@ -55,12 +70,12 @@ class NoProjection(nn.Module):
         return W if mask is None else W * mask
 
 
-Loss = Callable[[nn.Module, nn.Module, Tensor, Tensor, Tensor | None], Tensor]
+Errors = Callable[[Tensor, nn.Module, Tensor, Tensor | None], Tensor]
 
 
-def residual_loss(network: nn.Module, layer: nn.Module, X: Tensor, Z: Tensor, mask: Tensor | None) -> Tensor:
-    """Mean over samples and variables of (x - W(z)^T x)^2."""
-    return ((X - torch.bmm(X[:, None], layer(network(Z), mask))[:, 0]) ** 2).mean()
+def residual_errors(W_tilde: Tensor, layer: nn.Module, X: Tensor, mask: Tensor | None) -> Tensor:
+    """(x - W(z)^T x)^2 for every sample and variable, from what the network says of the samples."""
+    return (X - torch.bmm(X[:, None], layer(W_tilde, mask))[:, 0]) ** 2
 
 
 def copy_state(module: nn.Module) -> State:
@@ -73,16 +88,19 @@ def train(
     layer: nn.Module,
     split: Split,
     settings: TrainingSettings,
-    loss_of: Loss = residual_loss,
+    errors_of: Errors = residual_errors,
     progress: Progress | None = None,
 ) -> Fit:
-    """Descend on the training loss, stop by the validation loss, and leave the network at its best weights.
+    """Descend on the mean error, stop by that of the validation set, and leave the network at its best weights.
 
     Each epoch evaluates the current weights, on the validation set with the threshold of the epoch's first batch, and then
     moves them. `progress` is told the epoch and both losses.
     """
     fused = split.X.device.type in ("cpu", "cuda")
     optimiser = torch.optim.Adam(network.parameters(), lr=settings.learning_rate, fused=fused)
+
+    def loss_of(X: Tensor, Z: Tensor, mask: Tensor | None) -> Tensor:
+        return errors_of(network(Z), layer, X, mask).mean()
 
     def move(loss: Tensor) -> None:
         optimiser.zero_grad(set_to_none=True)
@@ -94,11 +112,11 @@ def train(
         network.train()
         layer.train()
         batches = _batches(split, settings.batch_size)
-        loss = loss_of(network, layer, *next(batches))
+        loss = loss_of(*next(batches))
         network.eval()
         layer.eval()
         with torch.no_grad():
-            validation_loss = float(loss_of(network, layer, split.X_val, split.Z_val, split.mask_val))
+            validation_loss = float(loss_of(split.X_val, split.Z_val, split.mask_val))
         train_loss = float(loss.detach())
         if not validation_loss < float("inf"):
             raise diverged(validation_loss, epoch, settings)
@@ -112,7 +130,7 @@ def train(
         network.train()
         layer.train()
         for batch in batches:
-            move(loss_of(network, layer, *batch))
+            move(loss_of(*batch))
     if best is None:
         raise TrainingError("max_epochs must be at least 1.")
     network.load_state_dict(best.state)

@@ -17,19 +17,28 @@ STATE = 3  # what a step leaves to the next: the threshold, how many were above 
 
 
 def threshold(entries: Tensor, target: Tensor) -> Tensor:
-    """The root of sum max(|w| - kappa, 0) = target, zero if the sum is below; float64 and zero-dimensional, as `target`."""
-    programs = min(PROGRAMS, triton.cdiv(entries.numel(), BLOCK))
+    """The roots of sum max(|w| - kappa, 0) = target, one for each row of `entries` (g, N) and each target (g,), float64.
+
+    Zero where the sum is below.
+    """
+    g, n = entries.shape
+    programs = min(PROGRAMS, triton.cdiv(n, BLOCK))
     padded = triton.next_power_of_2(programs)
-    state = torch.zeros(MOST_STEPS + 2, STATE, dtype=torch.float64, device=entries.device)
-    state[0, 1].fill_(-1.0)
-    sums = torch.empty(MOST_STEPS + 1, 2, programs, dtype=torch.float64, device=entries.device)
+    state = torch.zeros(g, MOST_STEPS + 2, STATE, dtype=torch.float64, device=entries.device)
+    state[:, 0, 1].fill_(-1.0)
+    sums = torch.empty(g, MOST_STEPS + 1, 2, programs, dtype=torch.float64, device=entries.device)
     for step in range(MOST_STEPS + 1):
-        _step[(programs,)](entries, len(entries), target, state, sums, step, programs, padded, BLOCK, num_warps=4)
-    return state[MOST_STEPS + 1, 0]
+        _step[(programs, g)](entries, n, target, state, sums, step, MOST_STEPS, programs, padded, BLOCK, num_warps=4)
+    return state[:, MOST_STEPS + 1, 0]
 
 
 @triton.jit
-def _step(entries, n, target, state, sums, step, programs, PROGRAMS: tl.constexpr, BLOCK: tl.constexpr):
+def _step(entries, n, target, state, sums, step, most_steps, programs, PROGRAMS: tl.constexpr, BLOCK: tl.constexpr):
+    row = tl.program_id(1).to(tl.int64)
+    entries += row * n
+    target += row
+    state += row * (most_steps + 2) * 3
+    sums += row * (most_steps + 1) * 2 * programs
     kappa = tl.load(state + step * 3)
     n_above = tl.load(state + step * 3 + 1)
     done = tl.load(state + step * 3 + 2)

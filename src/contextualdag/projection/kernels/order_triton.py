@@ -14,7 +14,7 @@ from torch import Tensor
 
 from contextualdag.projection.kernels.order_torch import EXACT_UP_TO, STARTS, fixed_point_bits
 
-ENTRIES_AT_ONCE = 1 << 24  # of D, 128 megabytes
+ENTRIES_AT_ONCE = 1 << 26  # of D, 512 megabytes
 LARGEST = tl.constexpr(2**62)  # more than any sum of weights
 INTEGERS_FROM = tl.constexpr(2.0**52)  # from here on every float64 is an integer
 
