@@ -1,6 +1,5 @@
 """The demonstration of the paper's first figure: simulate, fit, compare with the truth."""
 
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -8,15 +7,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contextualdag import __version__
-from contextualdag.datasets import make_varying_dag
 from contextualdag.estimators import ContextualDAG
+from contextualdag.experiments.illustration import N_FEATURES, N_NODES, edge_table, learn
+from contextualdag.experiments.illustration_figures import context_label, draw_side_by_side
 from contextualdag.metrics import estimation_error, f1_score, shd
 
 if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
 
-N_NODES, N_FEATURES, N_EDGES, N_TEST = 5, 2, 6, 1000
+N_TEST = 1000
 
 
 @dataclass(frozen=True)
@@ -51,18 +51,10 @@ class Demonstration:
         """Edges of one context with their true and their learned weight, and what went wrong."""
         import pandas as pd
 
-        names = self.model.names_
-        true, learned = self.truth[row], self.learned[row]
-        rows = [
-            {
-                "edge": f"{names[j]} → {names[k]}",
-                "true": true[j, k],
-                "learned": learned[j, k],
-                "": "missed" if learned[j, k] == 0 else "not there" if true[j, k] == 0 else "",
-            }
-            for j, k in zip(*np.nonzero((true != 0) | (learned != 0)), strict=True)
-        ]
-        return pd.DataFrame(rows, columns=["edge", "true", "learned", ""])
+        table = edge_table(self.model.names_, {"true": self.truth[row], "learned": self.learned[row]})
+        remark = np.select([table["learned"] == 0, table["true"] == 0], ["missed", "not there"], "")
+        edge = table["source"] + " → " + table["target"]
+        return pd.DataFrame({"edge": edge, "true": table["true"], "learned": table["learned"], "": remark})
 
 
 def demonstrate(n_samples: int = 10_000, seed: int = 0, verbose: bool = True) -> Demonstration:
@@ -81,13 +73,9 @@ def demonstrate(n_samples: int = 10_000, seed: int = 0, verbose: bool = True) ->
     -------
     Demonstration
     """
-    data = make_varying_dag(n_samples + N_TEST, N_NODES, N_FEATURES, n_edges=N_EDGES, random_state=seed)
-    train, test = data[:n_samples], data[n_samples:]
-    start = time.perf_counter()
-    model = ContextualDAG(random_state=seed, verbose=verbose).fit(train.X, train.Z)
-    seconds = time.perf_counter() - start
-    learned = model.adjacency(test.Z)
-    return Demonstration(model, n_samples, seconds, test.Z, test.W, learned, _two_that_differ(test.W))
+    found = learn(n_samples, N_TEST, seed, verbose=verbose)
+    truth = found.test.W
+    return Demonstration(found.model, n_samples, found.seconds, found.test.Z, truth, found.graphs, _two_that_differ(truth))
 
 
 def write_report(demo: Demonstration, folder: Path) -> Path:
@@ -112,7 +100,7 @@ def write_report(demo: Demonstration, folder: Path) -> Path:
         report.table(scores),
     ]
     for row in demo.shown:
-        parts += [report.heading(f"Edges at {_context(demo.Z[row])}"), report.table(demo.edges(row))]
+        parts += [report.heading(f"Edges at {context_label(demo.Z[row])}"), report.table(demo.edges(row))]
     parts += [report.heading("The path over sparsity levels"), report.table(demo.model.path_)]
     footer = f"contextualdag {__version__}. A graph shows dependence as the model sees it; it is no proof of cause."
     return report.write_page(folder / "report.html", "One graph for every context", parts, footer)
@@ -121,24 +109,15 @@ def write_report(demo: Demonstration, folder: Path) -> Path:
 def _draw(demo: Demonstration) -> "Figure":
     from matplotlib.figure import Figure
 
-    from contextualdag.plotting import draw_graph, layered_layout
-
     rows = list(demo.shown)
-    graphs = np.concatenate([demo.truth[rows], demo.learned[rows]])
-    places, largest = layered_layout(graphs), float(np.abs(graphs).max())
+    graphs = {"true": demo.truth[rows], "learned": demo.learned[rows]}
     figure = Figure(figsize=(10, 6.5), layout="constrained")
-    axes = figure.subplots(2, 2)
-    for i, row in enumerate(rows):
-        for ax, W, truth, what in zip(
-            axes[i], (demo.truth[row], demo.learned[row]), (None, demo.truth[row]), ("true", "learned"), strict=True
-        ):
-            draw_graph(W, demo.model.names_, places=places, truth=truth, largest=largest, ax=ax)
-            ax.set_title(f"{what}, {_context(demo.Z[row])}", fontsize=11)
+    axes = figure.subplots(2, 2)  # a row for each context
+    draw_side_by_side(axes.T, graphs, demo.model.names_)
+    for row, row_of_axes in zip(rows, axes, strict=True):
+        for ax, kind in zip(row_of_axes, graphs, strict=True):
+            ax.set_title(f"{kind}, {context_label(demo.Z[row])}", fontsize=11)
     return figure
-
-
-def _context(z: np.ndarray) -> str:
-    return "z = (" + ", ".join(f"{value:.2f}" for value in z) + ")"
 
 
 def _two_that_differ(W: np.ndarray) -> tuple[int, int]:

@@ -59,9 +59,7 @@ def figure(name: str, quick: bool = False) -> Figure:
 
 def cells_of(shown: Figure, methods: Sequence[str], n_data_sets: int) -> list[Cell]:
     """All cells of a figure: every method on every data set of every size."""
-    unknown = [method for method in methods if method not in METHODS]
-    if unknown:
-        raise InvalidParameterError(f"There is no method {unknown}. There are: {', '.join(METHODS)}.")
+    check_methods(methods)
     return [
         {"design": shown.design, "graph": shown.graph, "n": n, "p": p, "m": m, "data_set": data_set, "method": method}
         for m in shown.m
@@ -70,3 +68,10 @@ def cells_of(shown: Figure, methods: Sequence[str], n_data_sets: int) -> list[Ce
         for data_set in range(n_data_sets)
         for method in methods
     ]
+
+
+def check_methods(methods: Sequence[str]) -> None:
+    """Raise if a method is not known."""
+    unknown = [method for method in methods if method not in METHODS]
+    if unknown:
+        raise InvalidParameterError(f"There is no method {unknown}. There are: {', '.join(METHODS)}.")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from contextualdag.errors import InvalidInputError
 from contextualdag.experiments.designs import METHODS, Figure
+from contextualdag.experiments.figure_files import write_pictures, write_table
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -64,6 +65,7 @@ def draw(table: "pandas.DataFrame", shown: Figure, title: str | None = None) -> 
     canvas = Canvas(figsize=(12, 3.4 * len(shown.m) + 0.8), layout="constrained")
     axes = canvas.subplots(len(shown.m), len(SCORES), squeeze=False)
     methods = [method for method in METHODS if method in set(table["method"])]
+    any_published = False
     for row, m in enumerate(shown.m):
         for ax, (score, label) in zip(axes[row], SCORES.items(), strict=True):
             for method in methods:
@@ -79,14 +81,20 @@ def draw(table: "pandas.DataFrame", shown: Figure, title: str | None = None) -> 
                 theirs = beside[(beside["m"] == m) & (beside["method"] == method) & (beside["design"] == shown.design)]
                 theirs = theirs[(theirs["graph"] == shown.graph) & theirs["n"].isin(shown.n) & theirs["p"].isin(shown.p)]
                 ax.plot(theirs[shown.along], theirs[score], "o", mfc="none", color=COLORS[method], markersize=7)
+                any_published |= len(theirs) > 0
             ax.set(xlabel=shown.along, ylabel=label, title=f"m = {m}")
             if shown.along == "n":
                 ax.set_xscale("log")
+            ax.set_xticks(getattr(shown, shown.along), [f"{size}" for size in getattr(shown, shown.along)], minor=False)
+            ax.set_xticks([], minor=True)
             ax.grid(alpha=0.25)
     handles = [Line2D([], [], color=COLORS[method], marker="o", markersize=4, label=METHODS[method]) for method in methods]
     if "ours" in methods:
         handles.append(Line2D([], [], color=COLORS["ours"], linestyle="--", label="the same, told nothing"))
-    handles.append(Line2D([], [], color="#777777", linestyle="", marker="o", mfc="none", markersize=7, label="published"))
+    if any_published:  # the paper does not have the sizes of small versions
+        handles.append(
+            Line2D([], [], color="#777777", linestyle="", marker="o", mfc="none", markersize=7, label="published")
+        )
     canvas.legend(handles=handles, loc="outside lower center", ncols=4, frameon=False)
     canvas.suptitle(title or shown.title)
     return canvas
@@ -96,12 +104,7 @@ def write_figure(
     name: str, results: "pandas.DataFrame", shown: Figure, folder: str | os.PathLike[str], title: str | None = None
 ) -> Sequence[Path]:
     """Write ``<name>.png``, ``<name>.svg`` and the table ``<name>.csv``, and return their paths."""
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
     table = summarise(results, shown)
-    paths = [folder / f"{name}.{kind}" for kind in ("csv", "png", "svg")]
-    with_published(table).to_csv(paths[0], index=False, float_format="%.4f")
-    canvas = draw(table, shown, title)
-    for path in paths[1:]:
-        canvas.savefig(path, dpi=120)
-    return paths
+    stem = Path(folder) / name
+    written = write_table(Path(folder) / f"{name}.csv", with_published(table), float_format="%.4f")
+    return [written, *write_pictures(stem, draw(table, shown, title))]

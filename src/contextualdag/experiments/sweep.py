@@ -243,6 +243,8 @@ def _local_cluster(n_workers: int, threads_per_worker: int) -> Iterator[str]:
                 scheduler_kwargs={"allowed_failures": _ALLOWED_DEATHS, "dashboard_address": "127.0.0.1:0"},
                 # Otherwise dask stops a worker for good once a fit holds its share of the memory.
                 memory_limit=0,
+                # Ctrl-C reaches the workers too, and each would print a traceback; this process stops them anyway.
+                preload=["import signal\n\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"],
             )
     except RuntimeError as error:
         _restore(before)

@@ -13,8 +13,9 @@ import torch
 from contextualdag.datasets import make_varying_dag
 from contextualdag.network import ContextNetwork, initialise
 from contextualdag.projection import DAGProjection, LogDet, Order
-from contextualdag.training.captured import CapturedTraining, can_capture
-from contextualdag.training.trainer import NoProjection, Split, TrainingSettings, train
+from contextualdag.training.captured import CapturedTraining
+from contextualdag.training.side_by_side import SideBySide
+from contextualdag.training.trainer import Split, Training, TrainingSettings, copy_state
 
 EPOCHS = 10
 BUDGET = 5.0
@@ -71,11 +72,9 @@ def protocol_seconds(split: Split, acyclicity: Order | LogDet, epochs: int = EPO
     settings = TrainingSettings(max_epochs=epochs, patience=epochs + 1)
     _synchronize(split.X.device)
     start = time.perf_counter()
-    for one in (NoProjection(), layer):
-        if can_capture(one, split, settings):
-            CapturedTraining(network, one, split, settings).run()
-        else:
-            train(network, one, split, settings)
+    trainer, state = SideBySide(network, layer, [split], settings), copy_state(network)
+    for l1_budget in (None, BUDGET):
+        state = trainer.train({0: Training(state, 0, l1_budget)})[0].state
     _synchronize(split.X.device)
     return time.perf_counter() - start
 
@@ -84,7 +83,8 @@ def device_name(device: torch.device) -> str:
     """What to call the machine in a table."""
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
-    return f"{_processor()}, {torch.get_num_threads()} threads"
+    threads = torch.get_num_threads()
+    return f"{_processor()}, {threads} thread{'' if threads == 1 else 's'}"
 
 
 def _processor() -> str:
@@ -130,8 +130,8 @@ def profile_epoch(n: int, p: int, device: torch.device) -> tuple[list[dict[str, 
 
     split = _data(n, p, device)
     network, layer = _network(split), DAGProjection(BUDGET, Order(starts=1)).to(device)
-    captured = CapturedTraining(network, layer, split, TrainingSettings(max_epochs=3, patience=10))
-    captured.run()
+    captured = CapturedTraining(network, layer, [split], TrainingSettings(max_epochs=3, patience=10))
+    captured.run({0: Training(copy_state(network), 0, BUDGET)})
     repeats = 20
     with profile(activities=[ProfilerActivity.CUDA], acc_events=True) as profiled:
         captured.replay(repeats)

@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from contextualdag.atomic_file import write_file
+from contextualdag.experiments.figure_files import write_pictures
 from contextualdag.experiments.timing import BASELINE_ITERATIONS, Timing
+from contextualdag.experiments.timing_figures import FIXED, draw_times
+from contextualdag.experiments.timing_table import to_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -62,32 +66,20 @@ def write_results(
             _table(list(totals), [[f"{value:.0f}" for value in totals.values()]]),
             _table(["kernel", "launches", "microseconds"], rows),
         ]
-    page, picture = folder / f"{name}.md", folder / f"{name}.png"
-    page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
-    _draw(timings, machine).savefig(picture, dpi=110)
-    return [page, picture]
+    page = folder / f"{name}.md"
+    write_file(page, ("\n\n".join(parts) + "\n").encode())
+    return [page, *write_pictures(folder / name, _draw(timings, machine), ("png",))]
 
 
 def _draw(timings: Sequence[Timing], machine: str) -> "Figure":
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(10, 4), layout="constrained")
+    table = to_table(timings, machine)
+    figure = Figure(figsize=(11, 4.2), layout="constrained")
     axes = figure.subplots(1, 2, sharey=True)
-    series = {
-        "paper (RTX 4090)": ("published", "#8A8A8A", "s"),
-        "batched inverses": ("baseline", "#D55E00", "^"),
-        "log-det": ("logdet", "#56B4E9", "D"),
-        "order": ("order", "#0072B2", "o"),
-    }
-    for ax, along, fixed, value in ((axes[0], "n", "p", 20), (axes[1], "p", "n", 1000)):
-        chosen = sorted((t for t in timings if getattr(t, fixed) == value), key=lambda t: getattr(t, along))
-        for label, (what, color, marker) in series.items():
-            points = [(getattr(t, along), getattr(t, what)) for t in chosen if getattr(t, what) is not None]
-            if points:
-                ax.plot(*zip(*points, strict=True), marker=marker, color=color, label=label)
-        ax.set(xscale="log", yscale="log", xlabel=along, title=f"{fixed} = {value}")
-        ax.grid(alpha=0.3)
-    axes[0].set_ylabel("seconds for ten epochs")
+    for ax, along in zip(axes, FIXED, strict=True):
+        draw_times(table, along, ax)
+    axes[1].set_ylabel("")
     axes[0].legend(frameon=False)
     figure.suptitle(machine)
     return figure

@@ -1,0 +1,21 @@
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from contextualdag.cli import app
+
+
+def test_benchmark_writes_a_table_and_a_picture(tmp_path):
+    result = CliRunner().invoke(app, ["benchmark", "--quick", "--no-baseline", "--out", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    page, picture = (tmp_path / line.rsplit("/", 1)[1] for line in result.output.split())
+    rows = [line for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("| 1000 ")]
+    assert [row.split(" | ")[1] for row in rows] == ["10", "20"]
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_a_benchmark_without_a_gpu_says_so():
+    result = CliRunner().invoke(app, ["benchmark", "--gpu"])
+    assert result.exit_code == 2
+    assert "no CUDA device" in result.output
