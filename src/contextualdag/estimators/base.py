@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from contextualdag.errors import InvalidInputError, NotFittedError
+from contextualdag.errors import InvalidInputError, InvalidParameterError, NotFittedError
+from contextualdag.estimators.context_summary import ContextSummary
 from contextualdag.estimators.tables import Array, ContextEncoder, has_names, read_variables
 
 if TYPE_CHECKING:
@@ -17,11 +18,12 @@ ROWS_AT_ONCE = 4096
 
 
 class GraphEstimator(BaseEstimator):  # type: ignore[misc]
-    """A fitted one has names_ (variables), encoder_ (context) and noise_scale_ (sd of the noise of each variable)."""
+    """A fitted one has names_ (variables), encoder_ and _summary (contexts), and noise_scale_ (its sd for each variable)."""
 
     names_: list[str]
     encoder_: ContextEncoder
     noise_scale_: Array
+    _summary: ContextSummary
 
     @property
     def n_features_in_(self) -> int:
@@ -29,6 +31,45 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
         if not hasattr(self, "names_"):
             raise AttributeError(f"This {type(self).__name__} is not fitted yet, so it has no n_features_in_.")
         return len(self.names_)
+
+    @property
+    def context_summary_(self) -> "pandas.DataFrame":
+        """The contexts of the fit, one row for each feature: feature, kind, low, q25, median, q75, high, shares."""
+        self._require_encoder()
+        return self._summary.table()
+
+    def typical_context(self, quantile: float = 0.5) -> "pandas.DataFrame":
+        """A context of the fit: this quantile of every numeric feature, the most frequent category of the others.
+
+        Parameters
+        ----------
+        quantile : float, default=0.5
+            From 0, the smallest values, to 1, the largest.
+
+        Returns
+        -------
+        DataFrame of one row
+        """
+        self._require_encoder()
+        if not 0 <= quantile <= 1:
+            raise InvalidParameterError(f"quantile must be a number from 0 to 1. Got {quantile!r} instead.")
+        return self._summary.typical(quantile)
+
+    def is_outside(self, Z: Any) -> Array:
+        """Whether contexts lie outside the range of those of the fit, where a graph is a guess.
+
+        Parameters
+        ----------
+        Z : array or DataFrame of shape (n, m)
+            Contexts.
+
+        Returns
+        -------
+        array of bool, shape (n,)
+            True where some feature is smaller or larger than it ever was in training.
+        """
+        encoded = self._encode(Z)
+        return self._summary.outside(encoded)
 
     @abstractmethod
     def _weights(self, Z: Array, mask: Array | None = None) -> Array:
@@ -163,9 +204,12 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
         raise InvalidInputError("Z is missing: this model was fitted with contexts, so it needs them.")
 
     def _encode(self, Z: Any) -> Array:
+        self._require_encoder()
+        return self.encoder_.encode(Z)
+
+    def _require_encoder(self) -> None:
         if not hasattr(self, "encoder_"):
             raise NotFittedError(f"This {type(self).__name__} is not fitted yet. Call fit(X, Z) first.")
-        return self.encoder_.encode(Z)
 
     def _variables(self, X: Any, what: str) -> Array:
         """The variables of the fit in their order: by name where X has names, by position where it has none."""

@@ -15,6 +15,7 @@ import torch
 
 from contextualdag.errors import InvalidInputError, InvalidParameterError, NotFittedError
 from contextualdag.estimators.base import GraphEstimator, check_same_samples
+from contextualdag.estimators.context_summary import ContextSummary
 from contextualdag.estimators.parameters import check_device, check_n_edges
 from contextualdag.estimators.preparation import Scaling, hold_out, varying_columns
 from contextualdag.estimators.saved import load_model, save_model
@@ -201,7 +202,7 @@ class PathEstimator(GraphEstimator):
         encoder = ContextEncoder.learn(Z)
         contexts = encoder.encode(Z)
         check_same_samples(values, contexts)
-        self.names_, self.encoder_ = names, encoder
+        self.names_, self.encoder_, self._summary = names, encoder, ContextSummary.learn(encoder, contexts)
         check_n_edges(self, len(names))
         if (X_val is None) != (Z_val is None):
             raise InvalidInputError("X_val and Z_val belong together: pass both or neither.")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 import torch
 
 from contextualdag.errors import NotFittedError
+from contextualdag.estimators.context_summary import ContextSummary
 from contextualdag.estimators.parameters import check_device
 from contextualdag.estimators.preparation import Scaling
 from contextualdag.estimators.tables import ContextEncoder
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     Model = TypeVar("Model", bound=PathEstimator)
 
-ARRAYS = ("z_mean", "z_scale", "x_mean", "noise_scale")
+ARRAYS = ("z_mean", "z_scale", "x_mean", "noise_scale", "context_quantiles", "context_means")
 SOLVERS = {"Order": Order, "LogDet": LogDet}
 
 
@@ -42,7 +43,8 @@ def save_model(model: "PathEstimator", path: str | os.PathLike[str]) -> None:
         "path": path_metadata,
     }
     scaling = model._scaling
-    arrays = (scaling.z_mean, scaling.z_scale, scaling.x_mean, model.noise_scale_)
+    of_contexts = (model._summary.quantiles, model._summary.means)
+    arrays = (scaling.z_mean, scaling.z_scale, scaling.x_mean, model.noise_scale_, *of_contexts)
     tensors |= {f"array/{name}": torch.from_numpy(values.copy()) for name, values in zip(ARRAYS, arrays, strict=True)}
     tensors |= {f"state/{name}": value for name, value in model._state().items()}
     if model._mean_network is not None:
@@ -58,7 +60,8 @@ def load_model(cls: type["Model"], path: str | os.PathLike[str], device: str) ->
     model.names_ = metadata["names"]
     kinds = tuple(None if c["categories"] is None else tuple(c["categories"]) for c in metadata["context"])
     model.encoder_ = ContextEncoder(tuple(c["name"] for c in metadata["context"]), kinds)
-    z_mean, z_scale, x_mean, model.noise_scale_ = (tensors[f"array/{name}"].numpy() for name in ARRAYS)
+    z_mean, z_scale, x_mean, model.noise_scale_, quantiles, means = (tensors[f"array/{name}"].numpy() for name in ARRAYS)
+    model._summary = ContextSummary(model.encoder_, quantiles, means)
     model._scaling = Scaling(z_mean, z_scale, x_mean, metadata["x_scale"])
     model._device = check_device(model)
     model._restore(named(tensors, "state"))
