@@ -96,6 +96,20 @@ def test_fixed_with_means_that_move(fixed_data):
     assert f1_score(W[None], FixedDAG(random_state=0).fit(moved, Z).graph_[None]) >= 0.85
 
 
+def test_a_cut_drops_weak_edges_and_leaves_the_others(fixed_data):
+    X, _ = fixed_data
+    settings = {"penalties": [0.02], "selection": "min", "random_state": 0}
+    whole, cut = FixedDAG(**settings).fit(X).graph_, FixedDAG(cut=0.15, **settings).fit(X).graph_
+    assert 0 < (cut != 0).sum() < (whole != 0).sum()
+    np.testing.assert_array_equal(cut, np.where(abs(whole) > 0.15, whole, 0))
+
+
+def test_a_sorted_model_cuts_before_it_shrinks(data):
+    settings = {**QUICK, "order": [0, 1, 2, 3, 4], "selection": "min"}
+    edges = [SortedDAG(cut=cut, **settings).fit(data.X, data.Z).path_["n_edges"].max() for cut in (0.0, 0.1)]
+    assert edges[1] < edges[0]
+
+
 def test_units_of_given_penalties_are_those_of_the_data(fixed_data):
     X, _ = fixed_data
     a = FixedDAG(penalties=[0.05], selection="min", random_state=0).fit(X).graph_
@@ -166,6 +180,7 @@ def test_bad_masks_and_orders(data):
     ("kind", "settings", "name"),
     [
         (FixedDAG, {"n_penalties": 0}, "n_penalties"), (FixedDAG, {"penalties": []}, "penalties"),
+        (FixedDAG, {"cut": -0.1}, "cut"), (SortedDAG, {"order": [0, 1, 2, 3, 4], "cut": "no"}, "cut"),
         (FixedDAG, {"penalties": [-1.0]}, "penalties"), (FixedDAG, {"selection": "best"}, "selection"),
         (ClusteredDAG, {"n_clusters": 0}, "n_clusters"), (SortedDAG, {"dropout": 2, "order": range(5)}, "dropout"),
     ],

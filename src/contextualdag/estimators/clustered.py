@@ -18,7 +18,7 @@ class ClusteredDAG(FixedDAG):
     ----------
     n_clusters : int, optional
         By default one for every hundred training samples, as in the paper.
-    selection, penalties, n_penalties, intercept, validation_fraction, device, random_state
+    selection, penalties, n_penalties, cut, intercept, validation_fraction, device, random_state
         As for `FixedDAG`; `random_state` also seeds k-means.
 
     Attributes
@@ -43,6 +43,7 @@ class ClusteredDAG(FixedDAG):
         selection: str | float = "relaxed",
         penalties: Sequence[float] | None = None,
         n_penalties: int = 20,
+        cut: float = 0.0,
         intercept: str = "contextual",
         validation_fraction: float = 0.2,
         device: str = "auto",
@@ -52,6 +53,7 @@ class ClusteredDAG(FixedDAG):
             selection=selection,
             penalties=penalties,
             n_penalties=n_penalties,
+            cut=cut,
             intercept=intercept,
             validation_fraction=validation_fraction,
             device=device,

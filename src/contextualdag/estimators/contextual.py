@@ -171,8 +171,10 @@ class ContextualDAG(PathEstimator):
         p = len(self.names_)
         network = ContextNetwork(n_features, p, tuple(self.hidden_layers), self.activation, self.dropout, self._allowed)
         self._network = network.to(self._device)
-        acyclicity = ACYCLICITIES[self.acyclicity] if isinstance(self.acyclicity, str) else self.acyclicity
-        self._layer = DAGProjection(acyclicity=acyclicity).to(self._device)
+        self._layer = DAGProjection(acyclicity=self._acyclicity()).to(self._device)
+
+    def _acyclicity(self) -> Order | LogDet:
+        return ACYCLICITIES[self.acyclicity] if isinstance(self.acyclicity, str) else self.acyclicity
 
     def _initialise(self, generator: torch.Generator) -> None:
         initialise(self._network, generator)

@@ -10,7 +10,14 @@ import numpy as np
 import torch
 
 from contextualdag.errors import InvalidInputError
-from contextualdag.estimators.parameters import PAPER_PENALTIES, check_shared_parameters, is_count, require
+from contextualdag.estimators.parameters import (
+    PAPER_CUT,
+    PAPER_PENALTIES,
+    check_cut,
+    check_shared_parameters,
+    is_count,
+    require,
+)
 from contextualdag.estimators.path_estimator import PathEstimator, Prepared
 from contextualdag.estimators.tables import Array
 from contextualdag.training import penalised
@@ -38,6 +45,8 @@ class FixedDAG(PathEstimator):
         leaves no edge to a thousandth of it.
     n_penalties : int, default=20
         How many, if `penalties` are not given.
+    cut : float, default=0.0
+        Weights up to this size are dropped, all along the path. It is absolute; the paper's 0.1 suits weights of order one.
     intercept : {"contextual", "constant", "none"}, default="contextual"
         The mean :math:`\mu`: a function of z, the same for all, or zero. Without a context, "contextual" is "constant".
     validation_fraction : float, default=0.2
@@ -76,6 +85,7 @@ class FixedDAG(PathEstimator):
         selection: str | float = "relaxed",
         penalties: Sequence[float] | None = None,
         n_penalties: int = 20,
+        cut: float = 0.0,
         intercept: str = "contextual",
         validation_fraction: float = 0.2,
         device: str = "auto",
@@ -84,6 +94,7 @@ class FixedDAG(PathEstimator):
         self.selection = selection
         self.penalties = penalties
         self.n_penalties = n_penalties
+        self.cut = cut
         self.intercept = intercept
         self.validation_fraction = validation_fraction
         self.device = device
@@ -91,14 +102,15 @@ class FixedDAG(PathEstimator):
 
     @classmethod
     def paper(cls, **overrides: Any) -> "FixedDAG":
-        """The settings of the paper: no intercept, twenty penalties from 1 to 0.001.
+        """The settings of the paper: no intercept, twenty penalties from 1 to 0.001, weights up to 0.1 dropped.
 
         Parameters
         ----------
         **overrides
             Any parameter of the constructor.
         """
-        return cls(**({"selection": "min", "intercept": "none", "penalties": PAPER_PENALTIES} | overrides))
+        settings: dict[str, Any] = {"selection": "min", "intercept": "none", "penalties": PAPER_PENALTIES, "cut": PAPER_CUT}
+        return cls(**(settings | overrides))
 
     def fit(self, X: Any, Z: Any = None, X_val: Any = None, Z_val: Any = None) -> "FixedDAG":
         """Learn the graph.
@@ -133,6 +145,7 @@ class FixedDAG(PathEstimator):
     def _check_parameters(self) -> None:
         check_shared_parameters(self)
         require(self, is_count(self.n_penalties), "n_penalties", "an integer of at least 1")
+        check_cut(self)
         known = self.penalties is None or (
             isinstance(self.penalties, Sequence | np.ndarray)
             and len(self.penalties) > 0
@@ -158,6 +171,7 @@ class FixedDAG(PathEstimator):
         moments_val = penalised.second_moments(split.X_val.double(), group_val, self._n_groups)
         penalties = self._penalty_grid(moments[0])
         graphs, steps = self._solve(moments[0], penalties)
+        graphs = torch.where(graphs.abs() > self.cut, graphs, 0)
         points = [_point(W, its, lam, moments, moments_val) for W, its, lam in zip(graphs, steps, penalties, strict=True)]
         points.sort(key=lambda point: -point.l1_budget)
         if self.selection != "min":

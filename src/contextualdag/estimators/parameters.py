@@ -32,6 +32,7 @@ PAPER: dict[str, Any] = {
 }
 
 
+PAPER_CUT = 0.1
 PAPER_PENALTIES = tuple(10 ** (-3 * step / 19) for step in range(20))
 
 
@@ -71,6 +72,11 @@ def check_parameters(model: "ContextualDAG") -> None:
     require(model, size is None or is_count(size), "batch_size", "None or an integer of at least 1")
     require(model, isinstance(model.verbose, bool | np.bool_), "verbose", "True or False")
     require(model, _in(rate, 0, math.inf) and 0 < rate < math.inf, "learning_rate", "a positive number")
+
+
+def check_cut(model: Any) -> None:
+    """The parameter `cut` of those who have it."""
+    require(model, _in(model.cut, 0, math.inf) and model.cut < math.inf, "cut", "a number of at least 0")
 
 
 def check_device(model: "PathEstimator") -> torch.device:

@@ -9,9 +9,11 @@ import torch
 
 from contextualdag.errors import InvalidInputError, InvalidParameterError
 from contextualdag.estimators.contextual import ContextualDAG
+from contextualdag.estimators.parameters import PAPER_CUT, check_cut
 from contextualdag.estimators.path_estimator import Prepared
 from contextualdag.estimators.tables import Array
 from contextualdag.graphs import is_acyclic
+from contextualdag.projection import Order
 
 
 class SortedDAG(ContextualDAG):
@@ -21,6 +23,9 @@ class SortedDAG(ContextualDAG):
     ----------
     order : sequence of str or int, optional
         The variables, by name or by position, parents before children. Without it `fit` wants a mask for each sample.
+    cut : float, default=0.0
+        Weights up to this size are dropped before the budget shrinks the others. It is absolute; the paper has
+        0.1.
     selection, hidden_layers, activation, dropout, intercept, budgets, n_budgets, learning_rate, max_epochs, patience, \
 batch_size, validation_fraction, device, random_state, verbose
         As for `ContextualDAG`.
@@ -44,6 +49,7 @@ batch_size, validation_fraction, device, random_state, verbose
         self,
         *,
         order: Sequence[str | int] | None = None,
+        cut: float = 0.0,
         selection: str | float = "relaxed",
         hidden_layers: Sequence[int] = (128, 128),
         activation: str = "silu",
@@ -78,10 +84,11 @@ batch_size, validation_fraction, device, random_state, verbose
             verbose=verbose,
         )
         self.order = order
+        self.cut = cut
 
     @classmethod
     def paper(cls, **overrides: Any) -> "SortedDAG":
-        """The settings of the paper, as for `ContextualDAG`, whose projection is not needed here.
+        """The settings of the paper, as for `ContextualDAG`; of its projection only the cut is needed here.
 
         Parameters
         ----------
@@ -90,7 +97,7 @@ batch_size, validation_fraction, device, random_state, verbose
         """
         settings = ContextualDAG.paper().get_params()
         del settings["acyclicity"]
-        return cls(**(settings | overrides))
+        return cls(**(settings | {"cut": PAPER_CUT} | overrides))
 
     def fit(
         self,
@@ -170,6 +177,14 @@ batch_size, validation_fraction, device, random_state, verbose
                 "adjacency(Z, mask=...)."
             )
         return super()._weights(Z, mask)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_cut(self)
+
+    def _acyclicity(self) -> Order:
+        # Nothing is left to do for the order; it drops what the cut says.
+        return Order(starts=1, cut=float(self.cut))
 
     def _allowed_edges(self, varies: Array) -> torch.Tensor:
         allowed = super()._allowed_edges(varies)
