@@ -96,7 +96,7 @@ def test_members_ask_for_what_they_want_and_end_when_they_want(device):
         losses = []
         for budget in budgets:
             masks = (nothing, nothing) if budget == "nothing" else (None, None)
-            fit = yield Training(start, 0, None if budget == "nothing" else budget, *masks)
+            (fit,) = yield [Training(start, 0, None if budget == "nothing" else budget, *masks)]
             losses.append(fit.validation_loss)
         return losses
 

@@ -10,7 +10,15 @@ from contextualdag.network import ContextNetwork, Dropout, MeanNetwork, initiali
 from contextualdag.projection import DAGProjection, Order
 from contextualdag.training import selection
 from contextualdag.training.mean import HIDDEN_LAYERS, fit_means
-from contextualdag.training.path import Path, PathFitter, PathPoint, Refit, equispaced_budgets, geometric_budgets
+from contextualdag.training.path import (
+    Path,
+    PathFitter,
+    PathPoint,
+    Refit,
+    equispaced_budgets,
+    geometric_budgets,
+    shrunken_graphs,
+)
 from contextualdag.training.side_by_side import SideBySide
 from contextualdag.training.trainer import Fit, NoProjection, Split, TrainingSettings, copy_state, residual_errors, train
 
@@ -125,7 +133,7 @@ def carry_out(fitter, steps):
 
 def a_path(split, stop_after=None):
     network = network_for(split, dropout=0.2)
-    fitter = PathFitter(network, DAGProjection(acyclicity=Order()), split, copy_state(network), 3)
+    fitter = PathFitter(network, DAGProjection(acyclicity=Order()), split, [copy_state(network)], 3)
     path, saves = Path(), []
 
     def saved(path):
@@ -148,7 +156,7 @@ def test_path_runs_from_dense_to_empty_and_recovers_the_turn():
     assert path.points[-1].n_edges == 0
     best = carry_out(fitter, selection.relaxed(path.points, lambda index: fitter.refit(path, index)))
     point = path.points[best.index]
-    W = fitter.graphs(point, torch.tensor([[-0.7], [0.7]]))
+    (W,) = shrunken_graphs(fitter.network, fitter.layer, point, torch.tensor([[-0.7], [0.7]]))
     assert (W != 0).tolist() == [[[False, True], [False, False]], [[False, False], [True, False]]]
 
 
@@ -162,26 +170,27 @@ def test_an_interrupted_path_goes_on_to_the_same_end():
         carry_out(fresh, fresh.fit(path, geometric_budgets(50), lambda path: None, lambda what, done: None))
         assert [p.l1_budget for p in path.points] == [p.l1_budget for p in whole.points]
         for ours, theirs in zip(path.points, whole.points, strict=True):
-            assert ours.fit.validation_loss == theirs.fit.validation_loss
-            assert all(torch.equal(ours.fit.state[name], theirs.fit.state[name]) for name in theirs.fit.state)
+            assert ours.validation_loss == theirs.validation_loss
+            for fit, other in zip(ours.fits, theirs.fits, strict=True):
+                assert all(torch.equal(fit.state[name], other.state[name]) for name in other.state)
 
 
 def test_grids():
-    points = [PathPoint(math.inf, 0.0, 50.0, None)]
+    points = [PathPoint(math.inf, (0.0,), 50.0, ())]
     following = equispaced_budgets(5)
     while (budget := following(8.0, points)) is not None:
-        points.append(PathPoint(budget, 0.0, budget, None))
+        points.append(PathPoint(budget, (0.0,), budget, ()))
     assert [point.l1_budget for point in points[1:]] == [8.0, 6.0, 4.0, 2.0, 0.0]
     points = points[:1]
     following = geometric_budgets(4)
     while (budget := following(8.0, points)) is not None:
-        points.append(PathPoint(budget, 0.0, 50.0, None))
+        points.append(PathPoint(budget, (0.0,), 50.0, ()))
     assert [point.l1_budget for point in points[1:]] == pytest.approx([5.6, 3.92, 2.744, 0.0])
 
 
 def losses(values):
-    points = [PathPoint(math.inf, 0.0, 99.0, Fit({}, 0.0, 0.0, 0))]
-    return points + [PathPoint(1 / (i + 1), 0.0, 20.0 - i, Fit({}, 0.0, -float(v), 0)) for i, v in enumerate(values)]
+    points = [PathPoint(math.inf, (0.0,), 99.0, (Fit({}, 0.0, 0.0, 0),))]
+    return points + [PathPoint(1 / (i + 1), (0.0,), 20.0 - i, (Fit({}, 0.0, -float(v), 0),)) for i, v in enumerate(values)]
 
 
 def at_once(steps):
@@ -196,7 +205,8 @@ def refit_with(points, values, asked):
         yield from ()
         asked.append(index)
         value, n_edges = values[index - 1], points[index].n_edges
-        refit = Refit(points[index].fit, [0.0, 0.5, 1.0], [n_edges, n_edges - 4, 0.0], [value + 0.1, value, value + 0.3])
+        curve = ([0.0, 0.5, 1.0], [n_edges, n_edges - 4, 0.0], [value + 0.1, value, value + 0.3])
+        refit = Refit(points[index].fits, (0.0,), *curve, best=1)
         return replace(points[index], refit=refit)
 
     return refit

@@ -211,9 +211,9 @@ class FixedDAG(PathEstimator):
 
     def _graphs(self, choice: selections.Choice, Z: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
         point = self._path.points[choice.index]
-        W = point.fit.state["W"]
+        W = point.fits[0].state["W"]
         if point.refit is not None and choice.cut is not None:
-            W = point.refit.fit.state["W"]
+            W = point.refit.fits[0].state["W"]
             W = torch.where(W.abs() > choice.cut, W, 0)
         return W.to(Z.device, torch.float32)[self._groups(Z)]
 
@@ -241,17 +241,18 @@ def _point(W: torch.Tensor, steps: int, penalty: float, moments: Moments, moment
     """One point of the path from its graphs (groups, p, p)."""
     fit = Fit({"W": W}, penalised.moment_loss(*moments, W), penalised.moment_loss(*moments_val, W), steps)
     l1 = float((moments[1] * W.abs().sum((1, 2))).sum())
-    return PathPoint(l1, penalty, _mean_edges(W, moments_val[1]), fit)
+    return PathPoint(l1, (penalty,), _mean_edges(W, moments_val[1]), (fit,))
 
 
 def _refitted(point: PathPoint, moments: Moments, moments_val: Moments) -> PathPoint:
     """The point with its refit, least squares on the supports."""
-    W = penalised.least_squares_on_support(moments[0], point.fit.state["W"] != 0)
+    W = penalised.least_squares_on_support(moments[0], point.fits[0].state["W"] != 0)
     cuts = cuts_of(W)
     kept = [torch.where(W.abs() > cut, W, 0) for cut in cuts]
     losses = [penalised.moment_loss(*moments_val, w) for w in kept]
     fit = Fit({"W": W}, penalised.moment_loss(*moments, W), losses[0], 0)
-    return replace(point, refit=Refit(fit, cuts, [_mean_edges(w, moments_val[1]) for w in kept], losses))
+    best = min(range(len(cuts)), key=lambda i: (losses[i], -i))  # the larger on ties
+    return replace(point, refit=Refit((fit,), (0.0,), cuts, [_mean_edges(w, moments_val[1]) for w in kept], losses, best))
 
 
 def _mean_edges(W: torch.Tensor, share: torch.Tensor) -> float:

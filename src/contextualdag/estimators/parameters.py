@@ -24,6 +24,7 @@ ACYCLICITIES: dict[str, Order | LogDet] = {"order": Order(starts=1), "logdet": L
 PAPER: dict[str, Any] = {
     "acyclicity": "logdet",
     "selection": "min",
+    "n_members": 1,
     "activation": "relu",
     "dropout": 0.0,
     "intercept": "none",
@@ -66,7 +67,7 @@ def check_parameters(model: "ContextualDAG") -> None:
     require(model, _is_one_of(model.activation, ACTIVATIONS), "activation", f"one of {sorted(ACTIVATIONS)}")
     require(model, _in(model.dropout, 0, 1) and model.dropout < 1, "dropout", "a number in [0, 1)")
     require(model, _is_one_of(model.budgets, BUDGETS), "budgets", f"one of {sorted(BUDGETS)}")
-    for name in ("n_budgets", "max_epochs", "patience"):
+    for name in ("n_members", "n_budgets", "max_epochs", "patience"):
         require(model, is_count(getattr(model, name)), name, "an integer of at least 1")
     size, rate = model.batch_size, model.learning_rate
     require(model, size is None or is_count(size), "batch_size", "None or an integer of at least 1")

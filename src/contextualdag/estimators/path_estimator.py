@@ -129,12 +129,12 @@ class PathEstimator(GraphEstimator):
         rows = [
             {
                 "l1_budget": point.l1_budget,
-                "threshold": point.threshold,
+                "threshold": sum(point.thresholds) / len(point.thresholds),
                 "n_edges": point.n_edges,
-                "train_loss": point.fit.train_loss,
-                "validation_loss": point.fit.validation_loss,
+                "train_loss": point.train_loss,
+                "validation_loss": point.validation_loss,
                 "refit_loss": math.nan if point.refit is None else point.refit.losses[point.refit.best],
-                "epochs": point.fit.epochs,
+                "epochs": point.epochs,
                 "selected": index == self._choice.index,
                 "refit_edges": math.nan if point.refit is None else point.refit.n_edges[point.refit.best],
             }

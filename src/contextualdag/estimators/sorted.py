@@ -24,10 +24,9 @@ class SortedDAG(ContextualDAG):
     order : sequence of str or int, optional
         The variables, by name or by position, parents before children. Without it `fit` wants a mask for each sample.
     cut : float, default=0.0
-        Weights up to this size are dropped before the budget shrinks the others. It is absolute; the paper has
-        0.1.
-    selection, hidden_layers, activation, dropout, intercept, budgets, n_budgets, learning_rate, max_epochs, patience, \
-batch_size, validation_fraction, device, random_state, verbose
+        Weights up to this size are dropped before the budget shrinks the others. The paper has 0.1.
+    selection, n_members, hidden_layers, activation, dropout, intercept, budgets, n_budgets, learning_rate, max_epochs, \
+patience, batch_size, validation_fraction, device, random_state, verbose
         As for `ContextualDAG`.
 
     Attributes
@@ -51,6 +50,7 @@ batch_size, validation_fraction, device, random_state, verbose
         order: Sequence[str | int] | None = None,
         cut: float = 0.0,
         selection: str | float = "relaxed",
+        n_members: int = 1,
         hidden_layers: Sequence[int] = (128, 128),
         activation: str = "silu",
         dropout: float = 0.3,
@@ -68,6 +68,7 @@ batch_size, validation_fraction, device, random_state, verbose
     ) -> None:
         super().__init__(
             selection=selection,
+            n_members=n_members,
             hidden_layers=hidden_layers,
             activation=activation,
             dropout=dropout,

@@ -52,7 +52,8 @@ def fit_together(models: Sequence[ContextualDAG], tables: Sequence[Mapping[str, 
         first, members = fitted[group[0]], [fitted[index] for index in group]
         with first._own_random_numbers():
             data = take_means_out(members, [prepared[index] for index in group])
-            trainer = SideBySide(first._network, first._layer, [one.split for one in data], first._settings())
+            splits = [one.split for one in data for _ in range(first.n_members)]
+            trainer = SideBySide(first._network, first._layer, splits, first._settings())
             # A terminal holds one progress bar.
             trainer.run([m._path_steps(one, m.verbose and m is first) for m, one in zip(members, data, strict=True)])
     for model, new, given_data in zip(models, fitted, prepared, strict=True):
@@ -64,4 +65,4 @@ def _alike(model: ContextualDAG, data: Prepared) -> object:
     """What models must have in common to be trained side by side."""
     shapes = tuple(None if tensor is None else tuple(tensor.shape) for tensor in vars(data.split).values())
     network = (tuple(model.hidden_layers), model.activation, model.dropout, tuple(model._network.places.tolist()))
-    return shapes, network, model._layer.acyclicity, model._settings(), torch.device(model._device)
+    return model.n_members, shapes, network, model._layer.acyclicity, model._settings(), torch.device(model._device)

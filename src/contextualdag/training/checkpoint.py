@@ -3,7 +3,7 @@
 import hashlib
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -15,6 +15,7 @@ from contextualdag.training.path import Path, PathPoint, Refit
 from contextualdag.training.trainer import Fit
 
 KIND = "checkpoint"
+CURVE = ("member_cuts", "cuts", "n_edges", "losses", "best")  # of a refit, besides its networks
 
 
 class Checkpoint:
@@ -63,35 +64,47 @@ def fingerprint(settings: dict[str, Any], tensors: Iterable[Tensor]) -> str:
 
 def pack_path(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """A path as JSON and named tensors."""
-    tensors = {f"pretrained/{name}": value for name, value in path.pretrained.items()}
+    tensors: dict[str, Tensor] = {}
+    for k, state in enumerate(path.pretrained):
+        tensors |= {f"pretrained/{k}/{name}": value for name, value in state.items()}
     rows = []
     for index, point in enumerate(path.points):
-        row: dict[str, Any] = {"l1_budget": point.l1_budget, "threshold": point.threshold, "n_edges": point.n_edges}
-        row["fit"] = _pack_fit(point.fit, f"fit/{index}", tensors)
+        row: dict[str, Any] = {"l1_budget": point.l1_budget, "thresholds": point.thresholds, "n_edges": point.n_edges}
+        row["fits"] = _pack_fits(point.fits, f"fit/{index}", tensors)
         row["refit"] = None
         if (refit := point.refit) is not None:
-            fit = _pack_fit(refit.fit, f"refit/{index}", tensors)
-            row["refit"] = {"fit": fit, "cuts": refit.cuts, "n_edges": refit.n_edges, "losses": refit.losses}
+            row["refit"] = {field: getattr(refit, field) for field in CURVE}
+            row["refit"]["fits"] = _pack_fits(refit.fits, f"refit/{index}", tensors)
         rows.append(row)
-    return {"largest_budget": path.largest_budget, "points": rows}, tensors
+    metadata = {"largest_budget": path.largest_budget, "n_pretrained": len(path.pretrained), "points": rows}
+    return metadata, tensors
 
 
 def unpack_path(metadata: dict[str, Any], tensors: dict[str, Tensor]) -> Path:
     """What `pack_path` packed."""
     points = []
     for index, row in enumerate(metadata["points"]):
-        fit = Fit(named(tensors, f"fit/{index}"), **row["fit"])
         refit = None
-        if row["refit"] is not None:
-            second = Fit(named(tensors, f"refit/{index}"), **row["refit"]["fit"])
-            refit = Refit(**(row["refit"] | {"fit": second}))
-        points.append(PathPoint(row["l1_budget"], row["threshold"], row["n_edges"], fit, refit))
-    return Path(named(tensors, "pretrained"), metadata["largest_budget"], points)
+        if (second := row["refit"]) is not None:
+            curve = {name: second[name] for name in CURVE} | {"member_cuts": tuple(second["member_cuts"])}
+            refit = Refit(fits=_unpack_fits(second["fits"], f"refit/{index}", tensors), **curve)
+        fits = _unpack_fits(row["fits"], f"fit/{index}", tensors)
+        points.append(PathPoint(row["l1_budget"], tuple(row["thresholds"]), row["n_edges"], fits, refit))
+    pretrained = tuple(named(tensors, f"pretrained/{k}") for k in range(metadata["n_pretrained"]))
+    return Path(pretrained, metadata["largest_budget"], points)
 
 
-def _pack_fit(fit: Fit, prefix: str, tensors: dict[str, Tensor]) -> dict[str, Any]:
-    tensors |= {f"{prefix}/{name}": value for name, value in fit.state.items()}
-    return {"train_loss": fit.train_loss, "validation_loss": fit.validation_loss, "epochs": fit.epochs}
+def _pack_fits(fits: Sequence[Fit], prefix: str, tensors: dict[str, Tensor]) -> list[dict[str, Any]]:
+    rows = []
+    for k, fit in enumerate(fits):
+        for name, value in fit.state.items():
+            tensors[f"{prefix}/{k}/{name}"] = value
+        rows.append({"train_loss": fit.train_loss, "validation_loss": fit.validation_loss, "epochs": fit.epochs})
+    return rows
+
+
+def _unpack_fits(rows: Sequence[dict[str, Any]], prefix: str, tensors: dict[str, Tensor]) -> tuple[Fit, ...]:
+    return tuple(Fit(named(tensors, f"{prefix}/{k}"), **row) for k, row in enumerate(rows))
 
 
 def named(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:

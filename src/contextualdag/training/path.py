@@ -1,7 +1,7 @@
 """The path: one warm-started fit for each budget, from dense graphs to empty ones."""
 
 import math
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -9,62 +9,80 @@ import torch
 from torch import Tensor
 
 from contextualdag.network import ContextNetwork
-from contextualdag.projection import DAGProjection
+from contextualdag.projection import DAGProjection, Order
 from contextualdag.training.trainer import Fit, Progress, Split, State, Training
 
 DECAY = 0.7  # from one budget to the next on the geometric grid
 N_CUTS = 64  # of a refit, each leaving the share CUT_DECAY of the edges that the one before left
 CUT_DECAY = 0.93
 MANY_ENTRIES, FEW_ENTRIES = 1 << 27, 1 << 20  # of graphs after several cuts, at once on a GPU and elsewhere
+AVERAGED = Order(starts=1)  # how mean graphs become acyclic
 FEWEST_EDGES = 0.5  # the geometric grid ends where graphs have fewer on average
 
 
 @dataclass(frozen=True)
 class Refit:
-    """A second network, trained on the supports of the first without shrinkage, and what is left of its graphs by a cut.
+    """Second networks, trained on the supports of the first without shrinkage, and what is left of their graphs by a cut.
 
     `n_edges` and `losses` are means over the validation set once weights of at most ``cuts[i]`` are dropped; the first cut
-    is zero, the last leaves nothing or nearly so.
+    is zero, the last leaves nothing or nearly so. The cut to believe is ``cuts[best]``. With several members these are of
+    their mean graphs, for which each member first drops its own weights up to ``member_cuts[k]``.
     """
 
-    fit: Fit
+    fits: tuple[Fit, ...]
+    member_cuts: tuple[float, ...]
     cuts: list[float]
     n_edges: list[float]
     losses: list[float]
-
-    @property
-    def best(self) -> int:
-        """The cut of least loss, the larger on ties."""
-        return min(range(len(self.cuts)), key=lambda i: (self.losses[i], -i))
+    best: int
 
 
 @dataclass(frozen=True)
 class PathPoint:
-    """The network at one budget, with the number of edges it leaves on average, and its refit where there is one."""
+    """The networks at one budget, with the number of edges they leave on average, and their refit where there is one."""
 
     l1_budget: float
-    threshold: float
+    thresholds: tuple[float, ...]
     n_edges: float
-    fit: Fit
+    fits: tuple[Fit, ...]
     refit: Refit | None = None
+
+    @property
+    def validation_loss(self) -> float:
+        """The mean over members."""
+        return sum(fit.validation_loss for fit in self.fits) / len(self.fits)
+
+    @property
+    def train_loss(self) -> float:
+        """The mean over members."""
+        return sum(fit.train_loss for fit in self.fits) / len(self.fits)
+
+    @property
+    def epochs(self) -> float:
+        """The mean over members."""
+        return sum(fit.epochs for fit in self.fits) / len(self.fits)
 
 
 @dataclass
 class Path:
-    """Points from dense to sparse, and the network before any projection, with which they begin."""
+    """Points from dense to sparse, and the networks before any projection, with which they begin."""
 
-    pretrained: State = field(default_factory=dict)
+    pretrained: tuple[State, ...] = ()
     largest_budget: float | None = None
     points: list[PathPoint] = field(default_factory=list)
 
 
 Begin = Callable[[str, list[PathPoint]], Progress | None]
 Result = TypeVar("Result")
-Steps = Generator[Training, Fit, Result]  # asks for one training after another, is sent what they reach, and returns
+# Asks for trainings, one for each member at a time, is sent what they reach, and returns.
+Steps = Generator[list[Training], list[Fit], Result]
 
 
 class PathFitter:
     """Fits a path budget by budget; a path that was begun elsewhere is taken up where it stopped.
+
+    The path may be that of several members: networks that differ in their initial weights and random numbers alone, and
+    whose graphs are averaged and projected once more. They share the budgets.
 
     Its methods do not train. They yield what is to be trained and are sent the outcome, so that several paths can be fitted
     side by side; see `contextualdag.training.side_by_side`.
@@ -77,14 +95,16 @@ class PathFitter:
         Likewise.
     split : Split
         The data.
-    start : State
-        Initial weights.
+    starts : sequence of State
+        Initial weights of each member.
     seed : int
         Of the random numbers (dropout); each fit has a stream of its own, so that a path can be resumed.
     """
 
-    def __init__(self, network: ContextNetwork, layer: DAGProjection, split: Split, start: State, seed: int) -> None:
-        self.network, self.layer, self.split, self.start, self.seed = network, layer, split, start, seed
+    def __init__(
+        self, network: ContextNetwork, layer: DAGProjection, split: Split, starts: Sequence[State], seed: int
+    ) -> None:
+        self.network, self.layer, self.split, self.starts, self.seed = network, layer, split, starts, seed
 
     def fit(
         self,
@@ -100,67 +120,94 @@ class PathFitter:
         """
         if not path.pretrained:
             masks = (self.split.mask, self.split.mask_val)
-            fit = yield Training(self.start, self._seed(0), None, *masks, begin("pre-training", []))
-            path.pretrained = fit.state
+            fits = yield self._trainings(self.starts, 0, None, [masks] * len(self.starts), begin("pre-training", []))
+            path.pretrained = tuple(fit.state for fit in fits)
             saved(path)
         if path.largest_budget is None:
             point = yield from self._fit_budget(path.pretrained, math.inf, 1, begin("without a budget", []))
             path.points.append(point)
-            graphs = self.graphs(point, self.split.Z, self.split.mask)
-            path.largest_budget = float(graphs.abs().sum()) / len(graphs)
+            graphs = shrunken_graphs(self.network, self.layer, point, self.split.Z, self.split.mask)
+            path.largest_budget = sum(float(W.abs().sum()) / len(W) for W in graphs) / len(graphs)
             saved(path)
         while (budget := budgets(path.largest_budget, path.points)) is not None:
             following = begin(f"budget {budget:.3g}", path.points)
-            state, stream = path.points[-1].fit.state, 1 + len(path.points)
-            path.points.append((yield from self._fit_budget(state, budget, stream, following)))
+            states, stream = [fit.state for fit in path.points[-1].fits], 1 + len(path.points)
+            path.points.append((yield from self._fit_budget(states, budget, stream, following)))
             saved(path)
 
     def refit(self, path: Path, index: int, progress: Progress | None = None) -> Steps[PathPoint]:
-        """Train a second network on the supports of one point, without shrinkage, and return the point with it.
+        """Train second networks on the supports of one point, without shrinkage, and return the point with them.
 
-        It starts from the first, whose matrices before the threshold is subtracted are nearly right already.
+        They start from the first, whose matrices before the threshold is subtracted are nearly right already.
         """
         point = path.points[index]
         split = self.split
         mask = None if split.mask is None or split.mask_val is None else torch.cat([split.mask, split.mask_val])
-        supports = (self.graphs(point, torch.cat([split.Z, split.Z_val]), mask) != 0).to(split.X.dtype)
-        support, support_val = supports[: len(split.X)], supports[len(split.X) :]
-        fit = yield Training(point.fit.state, self._seed(10_000 + index), None, support, support_val, progress)
-        self.network.load_state_dict(fit.state)
-        with torch.no_grad():
-            W = self.network.eval()(split.Z_val) * support_val
-        return replace(point, refit=Refit(fit, *_cut_losses(W, self.split.X_val)))
+        graphs = shrunken_graphs(self.network, self.layer, point, torch.cat([split.Z, split.Z_val]), mask)
+        both = [(W != 0).to(split.X.dtype) for W in graphs]
+        supports = [(support[: len(split.X)], support[len(split.X) :]) for support in both]
+        states = [fit.state for fit in point.fits]
+        fits = yield self._trainings(states, 10_000 + index, None, supports, progress)
+        refitted = [weights_of(self.network, fit, split.Z_val) * val for fit, (_, val) in zip(fits, supports, strict=True)]
+        return replace(point, refit=_cut_down(tuple(fits), refitted, split.X_val))
 
-    def graphs(self, point: PathPoint, Z: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Graphs of a point of the path, shrunken as they were trained."""
-        return shrunken_graphs(self.network, self.layer, point, Z, mask)
-
-    def _fit_budget(self, start: State, l1_budget: float, stream: int, progress: Progress | None) -> Steps[PathPoint]:
+    def _fit_budget(
+        self, starts: Sequence[State], l1_budget: float, stream: int, progress: Progress | None
+    ) -> Steps[PathPoint]:
         masks = (self.split.mask, self.split.mask_val)
-        fit = yield Training(start, self._seed(stream), l1_budget, *masks, progress)
-        self.network.load_state_dict(fit.state)
-        self.layer.l1_budget = l1_budget
-        # Dropout changes the threshold of a training pass; the one to keep belongs to the network without it.
-        with torch.no_grad():
-            self.layer.train()(self.network.eval()(self.split.Z), self.split.mask)
-        point = PathPoint(l1_budget, float(self.layer.threshold), 0.0, fit)
-        graphs = self.graphs(point, self.split.Z_val, self.split.mask_val)
-        return replace(point, n_edges=float((graphs != 0).sum()) / len(graphs))
+        fits = yield self._trainings(starts, stream, l1_budget, [masks] * len(starts), progress)
+        thresholds = []
+        for fit in fits:
+            self.network.load_state_dict(fit.state)
+            self.layer.l1_budget = l1_budget
+            # Dropout changes the threshold of a training pass; the one to keep belongs to the network without it.
+            with torch.no_grad():
+                self.layer.train()(self.network.eval()(self.split.Z), self.split.mask)
+            thresholds.append(float(self.layer.threshold))
+        point = PathPoint(l1_budget, tuple(thresholds), 0.0, tuple(fits))
+        W = average(shrunken_graphs(self.network, self.layer, point, self.split.Z_val, self.split.mask_val))
+        return replace(point, n_edges=float((W != 0).sum()) / len(W))
 
-    def _seed(self, stream: int) -> int:
-        return (self.seed + 1_000_003 * stream) % 2**63
+    def _trainings(
+        self,
+        starts: Sequence[State],
+        stream: int,
+        l1_budget: float | None,
+        masks: Sequence[tuple[Tensor | None, Tensor | None]],
+        progress: Progress | None,
+    ) -> list[Training]:
+        """One for each member; the first one's progress is told."""
+        first = self.seed + 1_000_003 * stream
+        return [
+            Training(start, (first + 7_368_787 * k) % 2**63, l1_budget, mask, mask_val, progress if k == 0 else None)
+            for k, (start, (mask, mask_val)) in enumerate(zip(starts, masks, strict=True))
+        ]
 
 
 @torch.no_grad()
+def weights_of(network: ContextNetwork, fit: Fit, Z: Tensor) -> Tensor:
+    """Matrices (n, p, p) of a network before any projection; it is left set to the fit."""
+    network.load_state_dict(fit.state)
+    W: Tensor = network.eval()(Z)
+    return W
+
+
 def shrunken_graphs(
     network: ContextNetwork, layer: DAGProjection, point: PathPoint, Z: Tensor, mask: Tensor | None = None
-) -> Tensor:
-    """Graphs (n, p, p) of one point of a path for contexts `Z`; network and layer are left set to the point."""
+) -> list[Tensor]:
+    """Graphs (n, p, p) of each member at one point of a path; network and layer are left set to the last of them."""
     layer.l1_budget = point.l1_budget
-    layer.keep_threshold(point.threshold)
-    network.load_state_dict(point.fit.state)
-    graphs: Tensor = layer.eval()(network.eval()(Z), mask)
+    graphs = []
+    for fit, threshold in zip(point.fits, point.thresholds, strict=True):
+        layer.keep_threshold(threshold)
+        with torch.no_grad():
+            graphs.append(layer.eval()(weights_of(network, fit, Z), mask))
     return graphs
+
+
+def average(graphs: Sequence[Tensor]) -> Tensor:
+    """The mean of the members' graphs as a DAG: where they disagree, the heaviest acyclic part of it."""
+    return graphs[0] if len(graphs) == 1 else AVERAGED(torch.stack(list(graphs)).mean(0))
 
 
 def cuts_of(W: Tensor) -> list[float]:
@@ -171,6 +218,27 @@ def cuts_of(W: Tensor) -> list[float]:
     counts = [count for count in sorted(left, reverse=True) if count < len(sizes)]
     cuts: list[float] = sizes[torch.tensor(counts, dtype=torch.long, device=sizes.device)].tolist()
     return [0.0, *cuts]
+
+
+def _cut_down(fits: tuple[Fit, ...], refitted: Sequence[Tensor], X: Tensor) -> Refit:
+    """Find the cuts, by the validation loss for each member.
+
+    The mean graphs keep as many edges as their members do on average. Their own loss would keep more: an edge that few
+    members see has a small weight in the mean and still helps a little.
+    """
+    member_cuts, member_edges = [], []
+    for W in refitted:
+        cuts, n_edges, losses = _cut_losses(W, X)
+        best = min(range(len(cuts)), key=lambda i: (losses[i], -i))  # the larger on ties
+        member_cuts.append(cuts[best])
+        member_edges.append(n_edges[best])
+    if len(refitted) == 1:
+        return Refit(fits, (0.0,), cuts, n_edges, losses, best)
+    W = average([torch.where(W.abs() > cut, W, 0) for W, cut in zip(refitted, member_cuts, strict=True)])
+    cuts, n_edges, losses = _cut_losses(W, X)
+    wanted = sum(member_edges) / len(member_edges)
+    nearest = min(range(len(cuts)), key=lambda i: abs(n_edges[i] - wanted))
+    return Refit(fits, tuple(member_cuts), cuts, n_edges, losses, nearest)
 
 
 def _cut_losses(W: Tensor, X: Tensor) -> tuple[list[float], list[float], list[float]]:

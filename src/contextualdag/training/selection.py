@@ -24,7 +24,7 @@ class Choice:
 
 def by_validation_loss(points: list[PathPoint]) -> Choice:
     """The point of least validation loss, shrunken."""
-    return Choice(min(_candidates(points), key=lambda i: points[i].fit.validation_loss))
+    return Choice(min(_candidates(points), key=lambda i: points[i].validation_loss))
 
 
 def by_budget(points: list[PathPoint], l1_budget: float) -> Choice:

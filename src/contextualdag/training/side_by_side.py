@@ -31,25 +31,30 @@ class SideBySide:
         self._network, self._layer, self._splits, self._settings = network, layer, splits, settings
         self._captured: dict[bool, CapturedTraining] = {}
 
-    def run(self, members: Sequence[Steps[Result]]) -> list[Result]:
-        """Carry out all trainings that the members ask for, round by round, and return what they return."""
+    def run(self, paths: Sequence[Steps[Result]]) -> list[Result]:
+        """Carry out all trainings that paths ask for, round by round, and return what they return.
+
+        Every path has the same number of members, those of one path side by side in `splits`.
+        """
+        each = len(self._splits) // max(len(paths), 1)
         results: dict[int, Result] = {}
-        wanted: dict[int, Training] = {}
+        wanted: dict[int, list[Training]] = {}
 
-        def go_on(member: int, fit: Fit | None) -> None:
+        def go_on(path: int, fits: list[Fit] | None) -> None:
             try:
-                wanted[member] = next(members[member]) if fit is None else members[member].send(fit)
+                wanted[path] = next(paths[path]) if fits is None else paths[path].send(fits)
             except StopIteration as end:
-                results[member] = end.value
+                results[path] = end.value
 
-        for member in range(len(members)):
-            go_on(member, None)
+        for path in range(len(paths)):
+            go_on(path, None)
         while wanted:
-            fits = self.train(wanted)
+            fits = self.train({path * each + k: one for path, some in wanted.items() for k, one in enumerate(some)})
+            counts = {path: len(some) for path, some in wanted.items()}
             wanted.clear()
-            for member, fit in fits.items():
-                go_on(member, fit)
-        return [results[member] for member in range(len(members))]
+            for path, count in counts.items():
+                go_on(path, [fits[path * each + k] for k in range(count)])
+        return [results[path] for path in range(len(paths))]
 
     def train(self, wanted: Mapping[int, Training]) -> dict[int, Fit]:
         """Carry out one training for each of some members."""

@@ -1,0 +1,116 @@
+"""Several networks in one model, their graphs averaged."""
+
+import numpy as np
+import pytest
+import torch
+
+from contextualdag import ContextualDAG, SortedDAG
+from contextualdag.datasets import make_varying_dag
+from contextualdag.errors import InvalidInputError, InvalidParameterError
+from contextualdag.estimators import fit_together
+from contextualdag.graphs import is_acyclic
+from contextualdag.metrics import f1_score
+from contextualdag.training.path import average
+
+QUICK = {"hidden_layers": (32,), "learning_rate": 1e-2, "n_members": 3, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_varying_dag(900, n_nodes=6, n_features=2, n_edges=6, random_state=5)
+
+
+@pytest.fixture(scope="module")
+def model(data):
+    train = data[:500]
+    return ContextualDAG(**QUICK).fit(train.X, train.Z)
+
+
+def test_average_of_graphs_that_disagree_is_acyclic():
+    one, other = torch.tensor([[[0.0, 1.0], [0.0, 0.0]]]), torch.tensor([[[0.0, 0.0], [0.8, 0.0]]])
+    assert average([one, other]).tolist() == [[[0.0, 0.5], [0.0, 0.0]]]
+    assert average([one]) is one
+
+
+def test_graphs_are_acyclic_at_every_sparsity(model, data):
+    Z = data.Z[500:]
+    for n_edges in (0, 1, 2, 3, 5):
+        W = model.select(n_edges=n_edges).adjacency(Z)
+        assert bool(is_acyclic(torch.from_numpy(W)).all())
+        assert (W != 0).sum() / len(W) == pytest.approx(n_edges, abs=1.5)
+
+
+def test_members_differ_and_the_mean_is_at_least_as_good(model, data):
+    test = data[500:]
+    point = model._path.points[model._choice.index]
+    assert len(point.fits) == len(point.refit.fits) == 3
+    first, second = (fit.state["last.weight"] for fit in point.fits[:2])
+    assert not torch.equal(first, second)
+    alone = [
+        ContextualDAG(**(QUICK | {"n_members": 1, "random_state": seed})).fit(data.X[:500], data.Z[:500])
+        for seed in range(3)
+    ]
+    scores = [f1_score(test.W, one.select(n_edges=3).adjacency(test.Z)) for one in alone]
+    assert f1_score(test.W, model.select(n_edges=3).adjacency(test.Z)) > np.mean(scores) - 0.02
+
+
+def test_path_and_choices_are_those_of_the_whole(model):
+    table = model.path_
+    assert table["selected"].sum() == 1
+    assert table["refit_loss"].notna().sum() >= 4
+    assert len(table) == len(model._path.points) - 1
+    assert model.select(l1_budget=0.0).adjacency(np.zeros((1, 2))).sum() == 0
+
+
+def test_saved_and_loaded(model, data, tmp_path):
+    model.save(tmp_path / "model")
+    loaded = ContextualDAG.load(tmp_path / "model", device="cpu")
+    np.testing.assert_array_equal(loaded.adjacency(data.Z[500:]), model.adjacency(data.Z[500:]))
+    assert loaded.n_members == 3
+
+
+def test_an_interrupted_fit_goes_on_to_the_same_end(model, data, tmp_path, monkeypatch):
+    from contextualdag.training.checkpoint import Checkpoint
+
+    save, saves = Checkpoint.save, []
+
+    def stop_at_the_seventh(self, path):
+        save(self, path)
+        saves.append(len(path.points))
+        if len(saves) == 7:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Checkpoint, "save", stop_at_the_seventh)
+    with pytest.raises(KeyboardInterrupt):
+        ContextualDAG(**QUICK).fit(data.X[:500], data.Z[:500], checkpoint=tmp_path / "checkpoint")
+    resumed = ContextualDAG(**QUICK).fit(data.X[:500], data.Z[:500], checkpoint=tmp_path / "checkpoint")
+    np.testing.assert_array_equal(resumed.adjacency(data.Z[500:]), model.adjacency(data.Z[500:]))
+
+
+def test_together_as_alone(data):
+    settings = QUICK | {"n_members": 2, "max_epochs": 10, "n_budgets": 6, "device": "cpu"}
+    models = [ContextualDAG(**settings), ContextualDAG(**(settings | {"random_state": 1, "n_members": 1}))]
+    models.append(SortedDAG(order=[0, 1, 2, 3, 4, 5], **settings))
+    tables = [{"X": data.X[:200], "Z": data.Z[:200]}, {"X": data.X[200:400], "Z": data.Z[200:400]}]
+    tables.append(tables[0])
+    fit_together(models, tables)
+    for fitted, table in zip(models, tables, strict=True):
+        again = type(fitted)(**fitted.get_params()).fit(**table)
+        np.testing.assert_array_equal(fitted.adjacency(data.Z[500:]), again.adjacency(data.Z[500:]))
+
+
+def test_together_all_or_none(data):
+    models = [ContextualDAG(**QUICK), ContextualDAG(**QUICK)]
+    with pytest.raises(InvalidInputError, match="X must be finite"):
+        fit_together(models, [{"X": data.X, "Z": data.Z}, {"X": np.full_like(data.X, np.nan), "Z": data.Z}])
+    assert not hasattr(models[0], "names_")
+    with pytest.raises(InvalidInputError, match="Got 2 models and 1 dicts"):
+        fit_together(models, [{"X": data.X, "Z": data.Z}])
+    with pytest.raises(InvalidInputError, match="takes models of ContextualDAG"):
+        fit_together([None], [{}])
+
+
+def test_bad_number_of_members(data):
+    for wrong in (0, -1, 1.5, "two"):
+        with pytest.raises(InvalidParameterError, match="'n_members' parameter of ContextualDAG must be an integer"):
+            ContextualDAG(n_members=wrong).fit(data.X, data.Z)
