@@ -206,7 +206,7 @@ def refit_with(points, values, asked):
         asked.append(index)
         value, n_edges = values[index - 1], points[index].n_edges
         curve = ([0.0, 0.5, 1.0], [n_edges, n_edges - 4, 0.0], [value + 0.1, value, value + 0.3])
-        refit = Refit(points[index].fits, (0.0,), *curve, best=1)
+        refit = Refit(points[index].fits, (0.0,), (value,), *curve, best=1)
         return replace(points[index], refit=refit)
 
     return refit

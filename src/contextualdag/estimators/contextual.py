@@ -14,10 +14,12 @@ from contextualdag.network import ContextNetwork, initialise
 from contextualdag.projection import DAGProjection, LogDet, Order
 from contextualdag.training import selection as selections
 from contextualdag.training.checkpoint import fingerprint
+from contextualdag.training.constant import constant_graphs, one_graph
 from contextualdag.training.path import Path, PathFitter, PathPoint, Steps, average, shrunken_graphs, weights_of
 from contextualdag.training.side_by_side import SideBySide
 from contextualdag.training.trainer import Split, TrainingSettings, copy_state
 
+N_PENALTIES = 20  # for the constant graph
 NO_INFLUENCE = ("device", "verbose")  # parameters that do not change the path
 
 
@@ -39,6 +41,9 @@ class ContextualDAG(PathEstimator):
     n_members : int, default=1
         Networks that are fitted side by side from different initial weights and whose graphs are averaged, which recovers
         graphs better; the time grows in proportion. 1 is a single network.
+    consider_constant : bool, default=True
+        Also fit one graph for all contexts, and believe it where single networks predict the validation set no better.
+        Not with ``selection="min"``.
     hidden_layers : sequence of int, default=(128, 128)
         Widths of the hidden layers.
     activation : {"elu", "gelu", "relu", "silu", "tanh"}, default="silu"
@@ -74,6 +79,8 @@ class ContextualDAG(PathEstimator):
         One row for each budget: l1_budget, threshold, n_edges, train_loss, validation_loss, refit_loss, epochs, selected,
         refit_edges. The refit columns are what a refit reaches once its small weights are cut off, NaN where no refit was
         needed; the others describe the shrunken graphs.
+    varies_ : bool
+        False where one graph for all contexts was believed.
     names_ : list of str
         Names of the variables.
     noise_scale_ : array of shape (p,)
@@ -95,6 +102,7 @@ class ContextualDAG(PathEstimator):
         acyclicity: str | Order | LogDet = "order",
         selection: str | float = "relaxed",
         n_members: int = 1,
+        consider_constant: bool = True,
         hidden_layers: Sequence[int] = (128, 128),
         activation: str = "silu",
         dropout: float = 0.3,
@@ -113,6 +121,7 @@ class ContextualDAG(PathEstimator):
         self.acyclicity = acyclicity
         self.selection = selection
         self.n_members = n_members
+        self.consider_constant = consider_constant
         self.hidden_layers = hidden_layers
         self.activation = activation
         self.dropout = dropout
@@ -169,6 +178,12 @@ class ContextualDAG(PathEstimator):
         """
         return self._fit_anew(X, Z, X_val, Z_val, checkpoint=checkpoint)
 
+    @property
+    def varies_(self) -> bool:
+        """Whether graphs differ from context to context; False where one graph for all was believed."""
+        self._require_fit()
+        return not self._path.is_constant
+
     def _check_parameters(self) -> None:
         check_parameters(self)
 
@@ -221,11 +236,17 @@ class ContextualDAG(PathEstimator):
         if self.selection == "min":
             return selections.by_validation_loss(points)
         best = yield from selections.relaxed(points, refit)
+        if self.consider_constant and split.mask is None:
+            constant = one_graph(split.X, split.X_val, self._allowed, N_PENALTIES)
+            if selections.is_constant_as_good(constant, points, best):
+                self._path = Path(points=constant, is_constant=True)
+                points, best = constant, selections.least_refit_loss(constant)
         if self.selection == "relaxed":
             return best
         if not isinstance(self.selection, str):
-            for index in selections.worth_refitting(points, self.selection):
-                yield from refit(index)
+            if not self._path.is_constant:
+                for index in selections.worth_refitting(points, self.selection):
+                    yield from refit(index)
             return selections.by_n_edges(points, self.selection)
         return selections.within_one_standard_error(points, functools.partial(self._sample_losses, split=split))
 
@@ -233,6 +254,8 @@ class ContextualDAG(PathEstimator):
     def _graphs(self, choice: selections.Choice, Z: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
         """Supports from the networks of the path; weights from their refits, those above the cut, where there are any."""
         point = self._path.points[choice.index]
+        if self._path.is_constant:
+            return constant_graphs(point, choice.cut, torch.zeros(len(Z), dtype=torch.int64, device=Z.device))
         graphs = shrunken_graphs(self._network, self._layer, point, Z, mask)
         if point.refit is None or choice.cut is None:
             return average(graphs)

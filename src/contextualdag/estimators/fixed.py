@@ -3,7 +3,6 @@
 import functools
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,12 +21,10 @@ from contextualdag.estimators.path_estimator import PathEstimator, Prepared
 from contextualdag.estimators.tables import Array
 from contextualdag.training import penalised
 from contextualdag.training import selection as selections
-from contextualdag.training.path import Path, PathPoint, Refit, cuts_of
-from contextualdag.training.trainer import Fit
+from contextualdag.training.constant import constant_graphs, constant_path, penalty_grid
+from contextualdag.training.path import Path
 
 NO_CONTEXT = "no context"
-SMALLEST_PENALTY = 1e-3  # as a share of the largest
-PROBLEMS_AT_ONCE = 2000
 
 
 class FixedDAG(PathEstimator):
@@ -169,13 +166,11 @@ class FixedDAG(PathEstimator):
         group, group_val = self._groups(split.Z), self._groups(split.Z_val)
         moments = penalised.second_moments(split.X.double(), group, self._n_groups)
         moments_val = penalised.second_moments(split.X_val.double(), group_val, self._n_groups)
-        penalties = self._penalty_grid(moments[0])
-        graphs, steps = self._solve(moments[0], penalties)
-        graphs = torch.where(graphs.abs() > self.cut, graphs, 0)
-        points = [_point(W, its, lam, moments, moments_val) for W, its, lam in zip(graphs, steps, penalties, strict=True)]
-        points.sort(key=lambda point: -point.l1_budget)
-        if self.selection != "min":
-            points = [_refitted(point, moments, moments_val) for point in points]
+        if self.penalties is None:
+            penalties = penalty_grid(moments[0], self.n_penalties)
+        else:
+            penalties = [float(value) / self._scaling.x_scale**2 for value in sorted(self.penalties, reverse=True)]
+        points = constant_path(moments, moments_val, penalties, self._allowed, self.cut, self.selection != "min")
         self._path = Path(points=points)
         if self.selection == "min":
             self._choice = selections.by_validation_loss(points)
@@ -187,35 +182,8 @@ class FixedDAG(PathEstimator):
         else:
             self._choice = selections.least_refit_loss(points)
 
-    def _penalty_grid(self, S: torch.Tensor) -> list[float]:
-        if self.penalties is not None:
-            return [float(value) / self._scaling.x_scale**2 for value in sorted(self.penalties, reverse=True)]
-        eye = torch.eye(S.shape[1], dtype=torch.bool, device=S.device)
-        largest = float(torch.where(eye, 0, S).abs().amax())
-        steps = max(self.n_penalties - 1, 1)
-        return [largest * SMALLEST_PENALTY ** (step / steps) for step in range(self.n_penalties)]
-
-    def _solve(self, S: torch.Tensor, penalties: list[float]) -> tuple[torch.Tensor, list[int]]:
-        """Graphs (penalties, groups, p, p), all problems at once, and the most steps for each penalty."""
-        n_groups, p, _ = S.shape
-        problems = S.repeat(len(penalties), 1, 1)
-        penalty = torch.tensor(penalties, dtype=S.dtype, device=S.device).repeat_interleave(n_groups)
-        allowed = self._allowed.to(S.device) & ~torch.eye(p, dtype=torch.bool, device=S.device)
-        found, steps = [], []
-        for part in torch.arange(len(problems), device=S.device).tensor_split(math.ceil(len(problems) / PROBLEMS_AT_ONCE)):
-            W, its = penalised.penalised_dags(problems[part], penalty[part], allowed)
-            found.append(W)
-            steps += its
-        most = [max(steps[i * n_groups : (i + 1) * n_groups]) for i in range(len(penalties))]
-        return torch.cat(found).view(len(penalties), n_groups, p, p), most
-
     def _graphs(self, choice: selections.Choice, Z: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
-        point = self._path.points[choice.index]
-        W = point.fits[0].state["W"]
-        if point.refit is not None and choice.cut is not None:
-            W = point.refit.fits[0].state["W"]
-            W = torch.where(W.abs() > choice.cut, W, 0)
-        return W.to(Z.device, torch.float32)[self._groups(Z)]
+        return constant_graphs(self._path.points[choice.index], choice.cut, self._groups(Z))
 
     def _encode(self, Z: Any) -> Array:
         if hasattr(self, "encoder_") and self.encoder_.names == (NO_CONTEXT,):
@@ -232,28 +200,3 @@ def _no_context(X: Any) -> Any:
     import pandas as pd
 
     return pd.DataFrame({NO_CONTEXT: np.zeros(len(X))})
-
-
-Moments = tuple[torch.Tensor, torch.Tensor]
-
-
-def _point(W: torch.Tensor, steps: int, penalty: float, moments: Moments, moments_val: Moments) -> PathPoint:
-    """One point of the path from its graphs (groups, p, p)."""
-    fit = Fit({"W": W}, penalised.moment_loss(*moments, W), penalised.moment_loss(*moments_val, W), steps)
-    l1 = float((moments[1] * W.abs().sum((1, 2))).sum())
-    return PathPoint(l1, (penalty,), _mean_edges(W, moments_val[1]), (fit,))
-
-
-def _refitted(point: PathPoint, moments: Moments, moments_val: Moments) -> PathPoint:
-    """The point with its refit, least squares on the supports."""
-    W = penalised.least_squares_on_support(moments[0], point.fits[0].state["W"] != 0)
-    cuts = cuts_of(W)
-    kept = [torch.where(W.abs() > cut, W, 0) for cut in cuts]
-    losses = [penalised.moment_loss(*moments_val, w) for w in kept]
-    fit = Fit({"W": W}, penalised.moment_loss(*moments, W), losses[0], 0)
-    best = min(range(len(cuts)), key=lambda i: (losses[i], -i))  # the larger on ties
-    return replace(point, refit=Refit((fit,), (0.0,), cuts, [_mean_edges(w, moments_val[1]) for w in kept], losses, best))
-
-
-def _mean_edges(W: torch.Tensor, share: torch.Tensor) -> float:
-    return float((share * (W != 0).sum((1, 2))).sum())

@@ -133,7 +133,7 @@ class PathEstimator(GraphEstimator):
                 "n_edges": point.n_edges,
                 "train_loss": point.train_loss,
                 "validation_loss": point.validation_loss,
-                "refit_loss": math.nan if point.refit is None else point.refit.losses[point.refit.best],
+                "refit_loss": math.nan if point.refit is None else point.refit.loss,
                 "epochs": point.epochs,
                 "selected": index == self._choice.index,
                 "refit_edges": math.nan if point.refit is None else point.refit.n_edges[point.refit.best],

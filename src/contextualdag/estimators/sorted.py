@@ -25,8 +25,8 @@ class SortedDAG(ContextualDAG):
         The variables, by name or by position, parents before children. Without it `fit` wants a mask for each sample.
     cut : float, default=0.0
         Weights up to this size are dropped before the budget shrinks the others. The paper has 0.1.
-    selection, n_members, hidden_layers, activation, dropout, intercept, budgets, n_budgets, learning_rate, max_epochs, \
-patience, batch_size, validation_fraction, device, random_state, verbose
+    selection, n_members, consider_constant, hidden_layers, activation, dropout, intercept, budgets, n_budgets, \
+learning_rate, max_epochs, patience, batch_size, validation_fraction, device, random_state, verbose
         As for `ContextualDAG`.
 
     Attributes
@@ -51,6 +51,7 @@ patience, batch_size, validation_fraction, device, random_state, verbose
         cut: float = 0.0,
         selection: str | float = "relaxed",
         n_members: int = 1,
+        consider_constant: bool = True,
         hidden_layers: Sequence[int] = (128, 128),
         activation: str = "silu",
         dropout: float = 0.3,
@@ -69,6 +70,7 @@ patience, batch_size, validation_fraction, device, random_state, verbose
         super().__init__(
             selection=selection,
             n_members=n_members,
+            consider_constant=consider_constant,
             hidden_layers=hidden_layers,
             activation=activation,
             dropout=dropout,

@@ -15,7 +15,7 @@ from contextualdag.training.path import Path, PathPoint, Refit
 from contextualdag.training.trainer import Fit
 
 KIND = "checkpoint"
-CURVE = ("member_cuts", "cuts", "n_edges", "losses", "best")  # of a refit, besides its networks
+CURVE = ("member_cuts", "member_losses", "cuts", "n_edges", "losses", "best")  # of a refit, besides its networks
 
 
 class Checkpoint:
@@ -76,8 +76,8 @@ def pack_path(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
             row["refit"] = {field: getattr(refit, field) for field in CURVE}
             row["refit"]["fits"] = _pack_fits(refit.fits, f"refit/{index}", tensors)
         rows.append(row)
-    metadata = {"largest_budget": path.largest_budget, "n_pretrained": len(path.pretrained), "points": rows}
-    return metadata, tensors
+    about = {"largest_budget": path.largest_budget, "is_constant": path.is_constant, "n_pretrained": len(path.pretrained)}
+    return about | {"points": rows}, tensors
 
 
 def unpack_path(metadata: dict[str, Any], tensors: dict[str, Tensor]) -> Path:
@@ -86,12 +86,13 @@ def unpack_path(metadata: dict[str, Any], tensors: dict[str, Tensor]) -> Path:
     for index, row in enumerate(metadata["points"]):
         refit = None
         if (second := row["refit"]) is not None:
-            curve = {name: second[name] for name in CURVE} | {"member_cuts": tuple(second["member_cuts"])}
+            curve: dict[str, Any] = {name: second[name] for name in CURVE}
+            curve |= {name: tuple(curve[name]) for name in ("member_cuts", "member_losses")}
             refit = Refit(fits=_unpack_fits(second["fits"], f"refit/{index}", tensors), **curve)
         fits = _unpack_fits(row["fits"], f"fit/{index}", tensors)
         points.append(PathPoint(row["l1_budget"], tuple(row["thresholds"]), row["n_edges"], fits, refit))
     pretrained = tuple(named(tensors, f"pretrained/{k}") for k in range(metadata["n_pretrained"]))
-    return Path(pretrained, metadata["largest_budget"], points)
+    return Path(pretrained, metadata["largest_budget"], points, metadata["is_constant"])
 
 
 def _pack_fits(fits: Sequence[Fit], prefix: str, tensors: dict[str, Tensor]) -> list[dict[str, Any]]:

@@ -26,15 +26,25 @@ class Refit:
 
     `n_edges` and `losses` are means over the validation set once weights of at most ``cuts[i]`` are dropped; the first cut
     is zero, the last leaves nothing or nearly so. The cut to believe is ``cuts[best]``. With several members these are of
-    their mean graphs, for which each member first drops its own weights up to ``member_cuts[k]``.
+    their mean graphs, for which each member first drops its own weights up to ``member_cuts[k]``. With the cut that is best
+    for it, a member alone would reach ``member_losses[k]``.
     """
 
     fits: tuple[Fit, ...]
     member_cuts: tuple[float, ...]
+    member_losses: tuple[float, ...]
     cuts: list[float]
     n_edges: list[float]
     losses: list[float]
     best: int
+
+    @property
+    def loss(self) -> float:
+        """What points are compared by: the mean of what members reach alone.
+
+        The loss of the mean graphs would favour dense ones, whose errors averaging takes away.
+        """
+        return sum(self.member_losses) / len(self.member_losses)
 
 
 @dataclass(frozen=True)
@@ -65,11 +75,15 @@ class PathPoint:
 
 @dataclass
 class Path:
-    """Points from dense to sparse, and the networks before any projection, with which they begin."""
+    """Points from dense to sparse, and the networks before any projection, with which they begin.
+
+    The points of a constant path have one matrix in place of a network.
+    """
 
     pretrained: tuple[State, ...] = ()
     largest_budget: float | None = None
     points: list[PathPoint] = field(default_factory=list)
+    is_constant: bool = False
 
 
 Begin = Callable[[str, list[PathPoint]], Progress | None]
@@ -226,19 +240,20 @@ def _cut_down(fits: tuple[Fit, ...], refitted: Sequence[Tensor], X: Tensor) -> R
     The mean graphs keep as many edges as their members do on average. Their own loss would keep more: an edge that few
     members see has a small weight in the mean and still helps a little.
     """
-    member_cuts, member_edges = [], []
+    member_cuts, member_edges, member_losses = [], [], []
     for W in refitted:
         cuts, n_edges, losses = _cut_losses(W, X)
         best = min(range(len(cuts)), key=lambda i: (losses[i], -i))  # the larger on ties
         member_cuts.append(cuts[best])
         member_edges.append(n_edges[best])
+        member_losses.append(losses[best])
     if len(refitted) == 1:
-        return Refit(fits, (0.0,), cuts, n_edges, losses, best)
+        return Refit(fits, (0.0,), tuple(member_losses), cuts, n_edges, losses, best)
     W = average([torch.where(W.abs() > cut, W, 0) for W, cut in zip(refitted, member_cuts, strict=True)])
     cuts, n_edges, losses = _cut_losses(W, X)
     wanted = sum(member_edges) / len(member_edges)
     nearest = min(range(len(cuts)), key=lambda i: abs(n_edges[i] - wanted))
-    return Refit(fits, tuple(member_cuts), cuts, n_edges, losses, nearest)
+    return Refit(fits, tuple(member_cuts), tuple(member_losses), cuts, n_edges, losses, nearest)
 
 
 def _cut_losses(W: Tensor, X: Tensor) -> tuple[list[float], list[float], list[float]]:

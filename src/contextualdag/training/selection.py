@@ -87,6 +87,11 @@ def least_refit_loss(points: list[PathPoint]) -> Choice:
     return _best_of(points, min(_candidates(points), key=lambda i: (_refit_loss(points[i]), -i)))
 
 
+def is_constant_as_good(constant: list[PathPoint], varying: list[PathPoint], choice: Choice) -> bool:
+    """Whether the best constant graph predicts the validation set as well as single networks do at the chosen point."""
+    return min(_refit_loss(point) for point in constant) <= _refit_loss(varying[choice.index])
+
+
 def within_one_standard_error(points: list[PathPoint], losses_of: Callable[[Choice], list[float]]) -> Choice:
     """The sparsest graphs whose refit loss is within one standard error of the least.
 
@@ -97,7 +102,7 @@ def within_one_standard_error(points: list[PathPoint], losses_of: Callable[[Choi
     losses = losses_of(_best_of(points, best))
     mean = sum(losses) / len(losses)
     variance = sum((loss - mean) ** 2 for loss in losses) / max(len(losses) - 1, 1)
-    limit = _refit_loss(points[best]) + math.sqrt(variance / len(losses))
+    limit = refitted[best].losses[refitted[best].best] + math.sqrt(variance / len(losses))
     within = [
         (refit.n_edges[k], refit.losses[k], Choice(i, refit.cuts[k]))
         for i, refit in refitted.items()
@@ -113,7 +118,7 @@ def _best_of(points: list[PathPoint], index: int) -> Choice:
 
 
 def _refit_loss(point: PathPoint) -> float:
-    return math.inf if point.refit is None else point.refit.losses[point.refit.best]
+    return math.inf if point.refit is None else point.refit.loss
 
 
 def _cut_to(point: PathPoint, n_edges: float) -> tuple[float, float] | None:
