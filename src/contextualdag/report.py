@@ -23,6 +23,9 @@ table { border-collapse: collapse; font-variant-numeric: tabular-nums; display: 
 th, td { text-align: left; padding: .3rem .9rem .3rem 0; border-bottom: 1px solid var(--line); }
 th { color: var(--soft); font-weight: 600; } figure { margin: 1.2rem 0; background: #fff; border-radius: 6px; }
 figure svg { width: 100%; height: auto; display: block; } figcaption { color: #5a5a5a; padding: 0 1rem .8rem; }
+aside { border-left: 4px solid #d55e00; padding: .6rem 1rem; margin: 1.2rem 0;
+        background: color-mix(in srgb, #d55e00 9%, var(--page)); }
+aside ul { margin: .3rem 0 0; padding-left: 1.2rem; }
 footer { color: var(--soft); font-size: .85rem; margin-top: 3rem; border-top: 1px solid var(--line); padding-top: .8rem; }
 """
 
@@ -35,6 +38,12 @@ def heading(text: str) -> str:
 def paragraph(text: str) -> str:
     """A paragraph of plain text."""
     return f"<p>{html.escape(text)}</p>"
+
+
+def notes(title: str, sentences: Sequence[str]) -> str:
+    """A box that catches the eye: a title and sentences of plain text."""
+    items = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in sentences)
+    return f'<aside role="note"><strong>{html.escape(title)}</strong><ul>{items}</ul></aside>'
 
 
 def table(frame: "pandas.DataFrame", digits: int = 3) -> str:

@@ -8,10 +8,19 @@ from typing import Annotated
 
 import typer
 
-from contextualdag.cli import benchmark, demo, reproduce
+from contextualdag.cli import benchmark, demo, explore, fit, graphs, report, reproduce, simulate
 from contextualdag.cli.outcome import Program
 
-COMMANDS = (demo.demo, reproduce.reproduce, benchmark.benchmark)
+COMMANDS = (
+    demo.demo,
+    simulate.simulate,
+    fit.fit,
+    graphs.graphs,
+    explore.explore,
+    report.report,
+    reproduce.reproduce,
+    benchmark.benchmark,
+)
 
 app = typer.Typer(
     cls=Program,

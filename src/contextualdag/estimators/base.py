@@ -8,6 +8,8 @@ from sklearn.base import BaseEstimator
 
 from contextualdag.errors import InvalidInputError, InvalidParameterError, NotFittedError
 from contextualdag.estimators.context_summary import ContextSummary
+from contextualdag.estimators.notebook import NotebookSummary
+from contextualdag.estimators.pictures import Pictures
 from contextualdag.estimators.tables import Array, ContextEncoder, has_names, read_variables
 
 if TYPE_CHECKING:
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 ROWS_AT_ONCE = 4096
 
 
-class GraphEstimator(BaseEstimator):  # type: ignore[misc]
+class GraphEstimator(NotebookSummary, Pictures, BaseEstimator):  # type: ignore[misc]
     """A fitted one has names_ (variables), encoder_ and _summary (contexts), and noise_scale_ (its sd for each variable)."""
 
     names_: list[str]

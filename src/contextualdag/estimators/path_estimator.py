@@ -54,6 +54,7 @@ class PathEstimator(GraphEstimator):
     validation_fraction: float
     device: str
     random_state: int | None
+    n_samples_: int  # rows that fit was given, those held out included
 
     @abstractmethod
     def _check_parameters(self) -> None:
@@ -143,6 +144,18 @@ class PathEstimator(GraphEstimator):
         ]
         return pd.DataFrame(rows)
 
+    @property
+    def chosen_(self) -> dict[str, float | bool]:
+        """The chosen point: n_edges on average, its validation loss, l1_budget, and refitted, whether its weights are."""
+        self._require_fit()
+        point, cut = self._path.points[self._choice.index], self._choice.cut
+        n_edges, loss, refit = point.n_edges, point.validation_loss, point.refit
+        if refit is not None and cut is not None:
+            # A cut for a given number of edges lies between two that were tried.
+            n_edges, loss = (float(np.interp(cut, refit.cuts, values)) for values in (refit.n_edges, refit.losses))
+        refitted = refit is not None and cut is not None
+        return {"n_edges": n_edges, "loss": loss, "l1_budget": point.l1_budget, "refitted": refitted}
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a folder, as safetensors and JSON, all of it or nothing.
 
@@ -202,7 +215,8 @@ class PathEstimator(GraphEstimator):
         encoder = ContextEncoder.learn(Z)
         contexts = encoder.encode(Z)
         check_same_samples(values, contexts)
-        self.names_, self.encoder_, self._summary = names, encoder, ContextSummary.learn(encoder, contexts)
+        self.names_, self.encoder_ = names, encoder
+        all_contexts = contexts
         check_n_edges(self, len(names))
         if (X_val is None) != (Z_val is None):
             raise InvalidInputError("X_val and Z_val belong together: pass both or neither.")
@@ -217,6 +231,7 @@ class PathEstimator(GraphEstimator):
             if len(values) < 2 or len(values_val) < 1:
                 raise InvalidInputError(f"X needs two rows and X_val one at least. Got {len(values)} and {len(values_val)}.")
 
+        self.n_samples_, self._summary = len(all_contexts), ContextSummary.learn(encoder, all_contexts)
         varies = varying_columns(values, names)
         self._allowed = self._allowed_edges(varies)
         self._scaling = Scaling.learn(values, contexts, varies, centre=self.intercept != "none")

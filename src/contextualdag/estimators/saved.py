@@ -36,6 +36,7 @@ def save_model(model: "PathEstimator", path: str | os.PathLike[str]) -> None:
     metadata = {
         "parameters": parameters,
         "names": model.names_,
+        "n_samples": model.n_samples_,
         "context": [{"name": n, "categories": c} for n, c in zip(encoder.names, encoder.categories, strict=True)],
         "x_scale": model._scaling.x_scale,
         "has_mean_network": model._mean_network is not None,
@@ -57,7 +58,7 @@ def load_model(cls: type["Model"], path: str | os.PathLike[str], device: str) ->
     metadata, tensors = load_folder(path, cls.__name__)
     parameters = {name: _unpacked(value) for name, value in metadata["parameters"].items()}
     model = cls(**(parameters | {"device": device}))
-    model.names_ = metadata["names"]
+    model.names_, model.n_samples_ = metadata["names"], metadata["n_samples"]
     kinds = tuple(None if c["categories"] is None else tuple(c["categories"]) for c in metadata["context"])
     model.encoder_ = ContextEncoder(tuple(c["name"] for c in metadata["context"]), kinds)
     z_mean, z_scale, x_mean, model.noise_scale_, quantiles, means = (tensors[f"array/{name}"].numpy() for name in ARRAYS)

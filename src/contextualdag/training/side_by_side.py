@@ -46,14 +46,18 @@ class SideBySide:
             except StopIteration as end:
                 results[path] = end.value
 
-        for path in range(len(paths)):
-            go_on(path, None)
-        while wanted:
-            fits = self.train({path * each + k: one for path, some in wanted.items() for k, one in enumerate(some)})
-            counts = {path: len(some) for path, some in wanted.items()}
-            wanted.clear()
-            for path, count in counts.items():
-                go_on(path, [fits[path * each + k] for k in range(count)])
+        try:
+            for path in range(len(paths)):
+                go_on(path, None)
+            while wanted:
+                fits = self.train({path * each + k: one for path, some in wanted.items() for k, one in enumerate(some)})
+                counts = {path: len(some) for path, some in wanted.items()}
+                wanted.clear()
+                for path, count in counts.items():
+                    go_on(path, [fits[path * each + k] for k in range(count)])
+        finally:
+            for steps in paths:  # so that what they hold open, such as a progress bar, ends with an interruption
+                steps.close()
         return [results[path] for path in range(len(paths))]
 
     def train(self, wanted: Mapping[int, Training]) -> dict[int, Fit]:

@@ -1,0 +1,110 @@
+"""What ``contextualdag fit`` says in the end, for people and for scripts."""
+
+import math
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from contextualdag.cli.fit_data import FitData
+    from contextualdag.estimators.path_estimator import PathEstimator
+
+NEXT = {
+    "graphs": "the graph of a typical context",
+    "explore": "move through the contexts in a browser",
+    "report": "one HTML file to send to others",
+}
+
+
+def summarise(model: "PathEstimator", data: "FitData", seed: int, out: Path, seconds: float) -> dict[str, Any]:
+    """What is worth knowing of a fit, as JSON can hold it.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted on `data` with `seed`.
+    data : FitData
+        All rows.
+    seed : int
+        Its `random_state`.
+    out : Path
+        Where it was saved.
+    seconds : float
+        How long it took.
+
+    Returns
+    -------
+    dict
+    """
+    import numpy as np
+
+    from contextualdag.estimators.preparation import hold_out
+
+    n = len(data.X)
+    _, held_out = hold_out(n, model.validation_fraction, np.random.default_rng(seed))  # the rows that the fit held out
+    Z_held_out = None if data.Z is None else data.Z.iloc[held_out]
+    contexts = model.typical_context() if data.Z is None else data.Z
+    n_edges = np.bincount(model.edges(contexts)["sample"], minlength=len(contexts))
+    path = model.path_.drop(columns="selected").to_dict("records")
+    return {
+        "model": str(out),
+        "estimator": type(model).__name__,
+        "rows": n,
+        "rows_dropped": data.n_dropped,
+        "rows_held_out": len(held_out),
+        "variables": list(data.X.columns),
+        "context": [] if data.Z is None else list(data.Z.columns),
+        "left_out": data.left_out,
+        "selection": model.selection,
+        "edges": {"mean": float(n_edges.mean()), "fewest": int(n_edges.min()), "most": int(n_edges.max())},
+        "explained_variance_held_out": model.score(data.X.iloc[held_out], Z_held_out),
+        "selected": int(model.path_["selected"].to_numpy().argmax()),
+        "path": [{name: value if math.isfinite(value) else None for name, value in row.items()} for row in path],
+        "seconds": round(seconds, 1),
+    }
+
+
+def show(summary: dict[str, Any]) -> None:
+    """Print a summary for people, with the commands that come next."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    from contextualdag.cli import COMMANDS
+
+    console = Console(highlight=False)
+
+    def say(text: str) -> None:
+        console.print(text, markup=False, soft_wrap=True)
+
+    dropped = f", {summary['rows_dropped']} with missing values dropped" if summary["rows_dropped"] else ""
+    say(f"{summary['estimator']} in {summary['seconds']:g} s from {summary['rows']} rows{dropped}.")
+    say(f"Variables ({len(summary['variables'])}): {', '.join(summary['variables'])}")
+    if summary["context"]:
+        say(f"Context ({len(summary['context'])}): {', '.join(summary['context'])}")
+    if summary["left_out"]:
+        say(f"Left out, without numbers or without a name: {', '.join(summary['left_out'])}")
+    table = Table(
+        "budget", "edges", "validation loss", "after refit", "", title="The path", title_justify="left", box=box.SIMPLE
+    )
+    for index, point in enumerate(summary["path"]):
+        refit = "" if point["refit_loss"] is None else f"{point['refit_loss']:.4f}"
+        numbers = (f"{point['l1_budget']:.3g}", f"{point['n_edges']:.1f}", f"{point['validation_loss']:.4f}", refit)
+        table.add_row(*numbers, "chosen" if index == summary["selected"] else "")
+    console.print(table)
+    edges, how = summary["edges"], summary["selection"]
+    span = "" if edges["fewest"] == edges["most"] else f" on average, from {edges['fewest']} to {edges['most']}"
+    chosen = f"'{how}'" if isinstance(how, str) else f"{how:g} edges"
+    say(f"Graphs have {edges['mean']:.3g} edges{span} (chosen by {chosen}; graphs --edges shows another point of the path).")
+    if not edges["most"]:
+        say("No edge helps to predict rows that were held out: no dependence was found, or there are too few rows.")
+    say(
+        f"Explained variance of the {summary['rows_held_out']} rows held out: {summary['explained_variance_held_out']:.2f} "
+        "(they also chose the sparsity, so new rows may do a little worse)."
+    )
+    say(f"Model: {summary['model']}")
+    say("Next:")
+    there = {command.__name__ for command in COMMANDS}
+    lines = {f"contextualdag {name} {shlex.quote(summary['model'])}": what for name, what in NEXT.items() if name in there}
+    for line, what in lines.items():
+        say(f"  {line:{max(map(len, lines))}}  {what}")

@@ -1,0 +1,129 @@
+"""``contextualdag simulate``."""
+
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from contextualdag.cli.outputs import OverwriteOption
+
+if TYPE_CHECKING:
+    import pandas
+
+    from contextualdag.datasets import Dataset
+
+ONLY = {"varying": ("active", "mean_shift", "weak_edges", "context_correlation"), "fixed": ("weight",)}
+
+
+def simulate(
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The table to write: .csv or .parquet.", show_default=False)],
+    truth: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write the true edges of every row: .csv or .parquet.")
+    ] = None,
+    design: Annotated[
+        Literal["varying", "fixed"],
+        typer.Option(metavar="KIND", help="varying: graphs change with the context; fixed: one graph for all."),
+    ] = "varying",
+    samples: Annotated[int, typer.Option(min=1, metavar="N", help="Rows.")] = 1000,
+    nodes: Annotated[int, typer.Option(min=2, metavar="N", help="Variables: x1, x2, ...")] = 5,
+    features: Annotated[int, typer.Option(min=1, metavar="N", help="Context features: z1, z2, ...")] = 2,
+    edges: Annotated[int, typer.Option(min=0, metavar="N", help="Pairs of variables that may be joined.")] = 5,
+    graph: Annotated[
+        Literal["erdos-renyi", "scale-free"],
+        typer.Option(metavar="KIND", help="How the pairs are drawn. erdos-renyi: evenly; scale-free: with hubs."),
+    ] = "erdos-renyi",
+    active: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, metavar="SHARE", show_default="0.5", help="Varying: pairs joined on average."),
+    ] = None,
+    weight: Annotated[
+        float | None, typer.Option(metavar="NUMBER", show_default="0.3", help="Fixed: weight of every edge.")
+    ] = None,
+    noise_scale: Annotated[
+        tuple[float, float] | None,
+        typer.Option(metavar="LOW HIGH", show_default="1 1", help="Range of the standard deviations of the noise."),
+    ] = None,
+    standardise: Annotated[
+        bool, typer.Option("--standardise", help="Divide variables by their standard deviations.")
+    ] = False,
+    mean_shift: Annotated[
+        float | None,
+        typer.Option(metavar="NUMBER", show_default="0", help="Varying: how much means move with the context."),
+    ] = None,
+    weak_edges: Annotated[bool, typer.Option("--weak-edges", help="Varying: weaker edges, of either sign.")] = False,
+    context_correlation: Annotated[
+        float | None,
+        typer.Option(metavar="NUMBER", show_default="0", help="Varying: of the context features, from 0 to below 1."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="The same seed gives the same data.")] = 0,
+    overwrite: OverwriteOption = False,
+) -> None:
+    """Simulate a table to try things on.
+
+    Columns x1, x2, ... are variables and z1, z2, ... the context.
+    --truth writes a row for each true edge: sample (the row of the
+    table, from 0), source, target, weight.
+
+    Example: contextualdag simulate --out data.csv --truth truth.csv
+    """
+    from contextualdag import datasets
+    from contextualdag.cli.outputs import check_output, table_bytes, table_format, write_output
+    from contextualdag.errors import InvalidParameterError
+
+    given = {"active": active, "weight": weight, "mean_shift": mean_shift, "context_correlation": context_correlation}
+    options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    options |= {"weak_edges": True} if weak_edges else {}
+    options |= {"noise_scale": noise_scale} if noise_scale is not None else {}
+    for other, names in ONLY.items():
+        meaningless = [name for name in names if other != design and name in options]
+        if meaningless:
+            option = f"--{meaningless[0].replace('_', '-')}"
+            raise typer.BadParameter(f"It means nothing to --design {design}.", param_hint=option)
+    if truth is not None and truth.resolve() == out.resolve():
+        raise typer.BadParameter("The data and the truth need two files.", param_hint="--truth")
+    paths = [out] if truth is None else [truth, out]
+    kinds = [table_format(path) for path in paths]
+    for path in paths:
+        check_output(path, overwrite)
+
+    pairs = nodes * (nodes - 1) // 2
+    if edges > pairs:
+        raise typer.BadParameter(f"{nodes} variables have {pairs} pairs. Got {edges}.", param_hint="--edges")
+    make: Callable[..., Dataset] = datasets.make_varying_dag if design == "varying" else datasets.make_fixed_dag
+    sizes = {"n_samples": samples, "n_nodes": nodes, "n_features": features, "n_edges": edges}
+    try:
+        data = make(**sizes, graph=graph, standardise=standardise, random_state=seed, **options)
+    except InvalidParameterError as error:
+        raise typer.BadParameter(str(error)) from None
+    tables = [_rows(data)] if truth is None else [_true_edges(data), _rows(data)]
+    for path, kind, table in zip(paths, kinds, tables, strict=True):
+        write_output(path, table_bytes(table, kind))
+
+    context = [f"z{k + 1}" for k in range(features)]
+    typer.echo(f"{out}: {samples} rows of {_span(list(data.names))} in the context {_span(context)}.")
+    if truth is not None:
+        typer.echo(f"{truth}: {len(tables[0])} true edges, {len(tables[0]) / samples:.1f} a row.")
+    typer.echo(f"Next: contextualdag fit {shlex.quote(str(out))} --context {','.join(context)} --out model")
+
+
+def _span(names: list[str]) -> str:
+    return ", ".join(names) if len(names) <= 3 else f"{names[0]} to {names[-1]}"
+
+
+def _rows(data: "Dataset") -> "pandas.DataFrame":
+    import pandas as pd
+
+    names = [*data.names, *(f"z{k + 1}" for k in range(data.Z.shape[1]))]
+    return pd.concat([pd.DataFrame(data.X), pd.DataFrame(data.Z)], axis=1).set_axis(names, axis=1)
+
+
+def _true_edges(data: "Dataset") -> "pandas.DataFrame":
+    import numpy as np
+    import pandas as pd
+
+    sample, source, target = np.nonzero(data.W)
+    names = np.array(data.names, dtype=object)
+    columns = {"sample": sample, "source": names[source], "target": names[target]}
+    return pd.DataFrame(columns | {"weight": data.W[sample, source, target]})

@@ -1,0 +1,72 @@
+"""The pictures of `contextualdag.plotting` as methods of every estimator."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.axes import Axes
+
+
+class Pictures:
+    """Methods that draw; parameters and examples are with the functions of the same names."""
+
+    def plot_graph(self, z: Any = None, *, places: np.ndarray | None = None, ax: "Axes | None" = None) -> "Axes":
+        """Draw the graph of a context, see `contextualdag.plotting.plot_graph`."""
+        from contextualdag.plotting import plot_graph
+
+        return plot_graph(_as_model(self), z, places=places, ax=ax)
+
+    def plot_graphs(self, Z: Any, *, ax: Any = None) -> np.ndarray:
+        """Draw the graphs of several contexts with one layout, see `contextualdag.plotting.plot_graphs`."""
+        from contextualdag.plotting import plot_graphs
+
+        return plot_graphs(_as_model(self), Z, ax=ax)
+
+    def plot_difference(self, z1: Any, z2: Any, *, places: np.ndarray | None = None, ax: "Axes | None" = None) -> "Axes":
+        """Draw what changes between two contexts, see `contextualdag.plotting.plot_difference`."""
+        from contextualdag.plotting import plot_difference
+
+        return plot_difference(_as_model(self), z1, z2, places=places, ax=ax)
+
+    def plot_path(self, *, ax: "Axes | None" = None) -> "Axes":
+        """Draw losses and edges along the path, see `contextualdag.plotting.plot_path`."""
+        from contextualdag.plotting import plot_path
+
+        return plot_path(_as_model(self), ax=ax)
+
+    def plot_sparsity(
+        self,
+        feature_a: str | None = None,
+        feature_b: str | None = None,
+        *,
+        resolution: int = 30,
+        ax: "Axes | None" = None,
+    ) -> "Axes":
+        """Draw the number of edges over two features, see `contextualdag.plotting.plot_sparsity`."""
+        from contextualdag.plotting import plot_sparsity
+
+        return plot_sparsity(_as_model(self), feature_a, feature_b, resolution=resolution, ax=ax)
+
+    def plot_edge(self, source: str, target: str, feature: str | None = None, *, ax: "Axes | None" = None) -> "Axes":
+        """Draw the weight of an edge along a feature, see `contextualdag.plotting.plot_edge`."""
+        from contextualdag.plotting import plot_edge
+
+        return plot_edge(_as_model(self), source, target, feature, ax=ax)
+
+    def plot_order_flips(self, Z: Any = None, *, n_pairs: int = 15, ax: "Axes | None" = None) -> "Axes":
+        """Draw the pairs whose direction changes with the context, see `contextualdag.plotting.plot_order_flips`."""
+        from contextualdag.plotting import plot_order_flips
+
+        return plot_order_flips(_as_model(self), Z, n_pairs=n_pairs, ax=ax)
+
+    def order_flips(self, Z: Any = None) -> "pandas.DataFrame":
+        """The same pairs as a table, see `contextualdag.plotting.order_flips`."""
+        from contextualdag.plotting import order_flips
+
+        return order_flips(_as_model(self), Z)
+
+
+def _as_model(model: Any) -> Any:
+    return model

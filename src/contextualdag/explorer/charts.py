@@ -1,0 +1,197 @@
+"""The plotly figures of the page, as the plain dicts that plotly reads."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from contextualdag.explorer.features import Feature, Value
+from contextualdag.explorer.graph_style import Palette, palette
+from contextualdag.explorer.view import Values
+
+if TYPE_CHECKING:
+    from contextualdag.estimators.tables import Array
+
+Figure = dict[str, Any]
+ROW, LABELS, LEGEND = (
+    140,
+    48,
+    21,
+)  # pixels for the curve over one feature, for what is written below it, for a line of the legend
+
+
+def edge_over_features(
+    features: Sequence[Feature],
+    shown: "Sequence[tuple[str, Values, Sequence[tuple[list[Value], Array]]]]",
+    edge: tuple[int, int],
+    names: Sequence[str],
+    dark: bool,
+) -> Figure:
+    """The weight of an edge, and of the edge the other way round, along each feature with the others held.
+
+    Parameters
+    ----------
+    features : sequence of Feature
+        Of the contexts.
+    shown : sequence of (letter, values, curves)
+        A context and, for each feature, its grid and the graphs on it.
+    edge : tuple of int
+        Source and target.
+    names : sequence of str
+        Of the nodes.
+    dark : bool
+        For a dark page.
+
+    Returns
+    -------
+    dict
+    """
+    ink = palette(dark)
+    rows = [position for position, feature in enumerate(features) if feature.varies]
+    j, k = edge
+    directions = [(j, k, ink.chosen), (k, j, ink.turned)]
+    directions = [d for d in directions if d[:2] == edge or any(W[:, d[0], d[1]].any() for s in shown for _, W in s[2])]
+    n_lines = len(directions) * len(shown)
+    above = LEGEND * n_lines + 6 if n_lines > 1 else 8
+    figure = _empty(ink, len(rows) * ROW + above)
+    figure["layout"]["margin"] |= {"t": above, "b": 0}
+    for place, position in enumerate(rows):
+        feature, axis = features[position], "" if place == 0 else str(place + 1)
+        top = 1 - place / len(rows)
+        figure["layout"][f"xaxis{axis}"] = _axis(ink, feature.name, feature, anchor=f"y{axis}")
+        domain = [top - (ROW - LABELS) / ROW / len(rows), top]
+        figure["layout"][f"yaxis{axis}"] = _axis(ink, None, anchor=f"x{axis}", domain=domain, zeroline=True, nticks=4)
+        figure["layout"]["shapes"] += _outside(feature, ink, f"x{axis}", f"y{axis} domain")
+        for letter, values, curves in shown:
+            grid, W = curves[position]
+            for source, target, colour in directions:
+                weights = W[:, source, target]
+                arrow = f"{names[source]} → {names[target]}" + (f", {letter}" if len(shown) > 1 else "")
+                trace: dict[str, Any] = {"x": grid, "y": weights.round(4).tolist(), "name": arrow, "legendgroup": arrow}
+                trace |= {"xaxis": f"x{axis}", "yaxis": f"y{axis}", "showlegend": place == 0}
+                trace |= {"hovertemplate": "%{x}: %{y:.2f}<extra></extra>"}
+                line = {"color": colour, "width": 2, "dash": "solid" if letter == "A" else "dot"}
+                if feature.is_number:
+                    trace |= {"type": "scatter", "mode": "lines", "line": line}
+                else:
+                    trace |= {"type": "bar", "marker": {"color": colour, "opacity": 1 if letter == "A" else 0.5}}
+                figure["data"].append(trace)
+            if feature.is_number:
+                figure["layout"]["shapes"].append(
+                    _line(values[position], ink.text, f"x{axis}", f"y{axis} domain", "solid" if letter == "A" else "dot")
+                )
+    figure["layout"]["legend"] = {"x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": 12}, "bgcolor": "rgba(0,0,0,0)"}
+    figure["layout"]["showlegend"] = n_lines > 1
+    return figure
+
+
+def sparsity_map(
+    features: Sequence[Feature], axes: tuple[int, ...], counts: "Array", contexts: Sequence[Values], dark: bool
+) -> Figure:
+    """The number of edges over two features as a map, or over one as a curve; where the contexts are is marked.
+
+    Parameters
+    ----------
+    features : sequence of Feature
+        Of the contexts.
+    axes : tuple of int
+        Features on the axes.
+    counts : array
+        Numbers of edges, (points of the second axis, points of the first).
+    contexts : sequence of tuple
+        One or two, marked A and B.
+    dark : bool
+        For a dark page.
+
+    Returns
+    -------
+    dict
+    """
+    ink = palette(dark)
+    figure = _empty(ink, 290)
+    first = features[axes[0]]
+    figure["layout"]["margin"] |= {"t": 8, "b": 40, "l": 52}
+    figure["layout"]["xaxis"] = _axis(ink, first.name, first)
+    figure["layout"]["shapes"] += _outside(first, ink, "x", "y domain")
+    letters = "AB"[: len(contexts)]
+    x = [context[axes[0]] for context in contexts]
+    if len(axes) == 1:
+        y: list[Value] = [float(_count_near(first, value, counts[0])) for value in x]
+        line = {"x": first.grid(counts.shape[1]), "y": counts[0].tolist(), "line": {"color": ink.positive, "width": 2}}
+        figure["data"].append(
+            {"type": "scatter", "mode": "lines+markers", "hovertemplate": "%{x}: %{y}<extra></extra>"} | line
+        )
+        figure["layout"]["yaxis"] = _axis(ink, "edges", rangemode="tozero")
+    else:
+        second = features[axes[1]]
+        y = [context[axes[1]] for context in contexts]
+        steps = [[place / (len(ink.scale) - 1), colour] for place, colour in enumerate(ink.scale)]
+        bar = {"thickness": 10, "title": {"text": "edges", "side": "right"}, "tickfont": {"size": 11}, "outlinewidth": 0}
+        heat = {"x": first.grid(counts.shape[1]), "y": second.grid(counts.shape[0]), "z": counts.tolist(), "zmin": 0}
+        heat |= {"type": "heatmap", "colorscale": steps, "colorbar": bar}
+        heat["zmax"] = max(int(_inside(first, second, counts).max(initial=0)), 1)
+        heat |= {"hovertemplate": "%{x}, %{y}: %{z} edges<extra></extra>"}
+        figure["data"].append(heat)
+        figure["layout"]["yaxis"] = _axis(ink, second.name, second)
+        figure["layout"]["shapes"] += _outside(second, ink, "y", "x domain")
+    marks = {"x": x, "y": y, "text": list(letters), "type": "scatter", "mode": "markers+text", "hoverinfo": "skip"}
+    marks |= {"marker": {"size": 20, "color": ink.page, "line": {"color": ink.text, "width": 2}}, "showlegend": False}
+    figure["data"].append(marks | {"textfont": {"size": 12, "color": ink.text}})
+    return figure
+
+
+def _empty(ink: Palette, height: int) -> Figure:
+    clear = "rgba(0,0,0,0)"
+    layout = {"paper_bgcolor": clear, "plot_bgcolor": clear, "height": height, "shapes": [], "hovermode": "closest"}
+    layout |= {"font": {"color": ink.text, "family": "system-ui, sans-serif", "size": 12}, "dragmode": False}
+    layout |= {"margin": {"l": 40, "r": 8, "t": 8, "b": 30}, "showlegend": False, "bargap": 0.4}
+    return {"data": [], "layout": layout}
+
+
+def _axis(ink: Palette, title: str | None, feature: Feature | None = None, **more: object) -> dict[str, Any]:
+    axis: dict[str, Any] = {"gridcolor": ink.line, "linecolor": ink.line, "zerolinecolor": ink.soft, "zeroline": False}
+    axis |= {"fixedrange": True, "tickfont": {"size": 11}, "nticks": 6}
+    if feature is not None:
+        axis |= {"type": "linear", "range": list(feature.bounds)} if feature.is_number else {"type": "category"}
+    return axis | ({"title": {"text": _plain(title), "standoff": 4, "font": {"size": 12}}} if title else {}) | more
+
+
+def _outside(feature: Feature, ink: Palette, along: str, across: str) -> list[dict[str, Any]]:
+    """Shade what lies beyond the training range."""
+    if not feature.is_number:
+        return []
+    (low, high), here, there = feature.bounds, along[0], across[0]
+    shade = {"type": "rect", "layer": "above", "fillcolor": ink.page, "opacity": 0.55, "line": {"width": 0}}
+    shade |= {f"{here}ref": along, f"{there}ref": across, f"{there}0": 0, f"{there}1": 1}
+    return [
+        shade | {f"{here}0": start, f"{here}1": end}
+        for start, end in ((low, feature.low), (feature.high, high))
+        if end > start
+    ]
+
+
+def _line(value: Value, colour: str, along: str, across: str, dash: str) -> dict[str, Any]:
+    line = {"type": "line", "xref": along, "yref": across, "x0": value, "x1": value, "y0": 0, "y1": 1}
+    return line | {"line": {"color": colour, "width": 1, "dash": dash}}
+
+
+def _inside(first: Feature, second: Feature, counts: "Array") -> "Array":
+    """The part of a map within the training range: what lies beyond may have very many edges, and says little."""
+    across, down = (
+        [feature.outside(value) is None for value in feature.grid(count)]
+        for feature, count in ((first, counts.shape[1]), (second, counts.shape[0]))
+    )
+    return counts[np.ix_(down, across)]
+
+
+def _count_near(feature: Feature, value: Value, counts: "Array") -> float:
+    """The number of edges drawn for a value: between those of the grid points around it."""
+    grid = feature.grid(len(counts))
+    if isinstance(value, str):
+        return float(counts[grid.index(value)])
+    return float(np.interp(value, np.array(grid, dtype=float), counts))
+
+
+def _plain(text: str) -> str:
+    """Plotly reads a little HTML in titles; names are to be read as they are."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -1,0 +1,308 @@
+"""``contextualdag fit``: what it makes, what it refuses, and what is left of it when it is stopped or killed."""
+
+import contextlib
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from contextualdag import ClusteredDAG, ContextualDAG, FixedDAG
+from contextualdag.cli import app
+from contextualdag.datasets import make_varying_dag
+from contextualdag.estimators.loading import load_model_of_any_kind
+
+N = 150
+
+
+@pytest.fixture(scope="module")
+def table():
+    data = make_varying_dag(N, 3, 1, n_edges=3, random_state=0)
+    frame = pd.DataFrame(data.X, columns=["mood", "sleep", "stress"]).assign(age=data.Z)
+    rng = np.random.default_rng(0)
+    return frame.assign(site=rng.integers(1, 3, N), name=[f"person {i}" for i in range(N)])
+
+
+@pytest.fixture(autouse=True)
+def _folder(table, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table.to_csv("data.csv")  # with row numbers in front, as pandas writes them
+
+
+@pytest.fixture(autouse=True)
+def _one_thread():
+    # As in the processes that are started here, so that numbers agree to the bit.
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(app, ["fit", *map(str, arguments)])
+
+
+def words(result):
+    """What typer shows in a box, without the box."""
+    return " ".join(result.stderr.replace("│", " ").split())
+
+
+def test_the_model_is_that_of_the_library(table, tmp_path):
+    arguments = ["--context", "age,site", "--categorical", "site", "--seed", 3, "--max-epochs", 30]
+    result = invoke("data.csv", *arguments, "--out", "model/", "--json")
+    assert result.exit_code == 0, result.output
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data.csv", "model"]
+    X, Z = table[["mood", "sleep", "stress"]], table[["age", "site"]].astype({"site": str})
+    same = ContextualDAG(random_state=3, max_epochs=30).fit(X, Z)
+    model = load_model_of_any_kind("model")
+    np.testing.assert_array_equal(model.adjacency(Z), same.adjacency(Z))
+
+    summary = json.loads(result.stdout)
+    assert summary["variables"] == ["mood", "sleep", "stress"]
+    assert summary["context"] == ["age", "site"]
+    assert summary["left_out"] == ["unnamed column 1", "name"]
+    assert (summary["rows"], summary["rows_dropped"], summary["rows_held_out"]) == (N, 0, 30)
+    assert summary["edges"]["mean"] == pytest.approx(len(same.edges(Z)) / N)
+    assert len(summary["path"]) == len(same.path_)
+    assert summary["selected"] == same.path_["selected"].to_numpy().argmax()
+    assert summary["path"][summary["selected"]]["refit_loss"] == same.path_.query("selected")["refit_loss"].item()
+
+
+def test_the_score_is_that_of_the_rows_that_the_fit_held_out(table):
+    summary = json.loads(invoke("data.csv", "--method", "fixed", "--nodes", "mood,sleep", "--out", "m", "--json").stdout)
+    # Without a context the loss of the path is the mean squared residual of these rows, in units of the model's scale.
+    model = load_model_of_any_kind("m")
+    rows = np.random.default_rng(0).permutation(N)[:30]
+    X = table[["mood", "sleep"]].to_numpy()[rows]
+    loss = (model._residuals(X, np.zeros((30, 1))) ** 2).mean() / model._scaling.x_scale**2
+    assert loss == pytest.approx(summary["path"][summary["selected"]]["refit_loss"], rel=1e-5)
+    assert summary["explained_variance_held_out"] == pytest.approx(model.score(X))
+
+
+def test_what_people_read():
+    result = invoke("data.csv", "--context", "age", "--method", "clustered", "--clusters", 2, "--out", "my model")
+    assert result.exit_code == 0, result.output
+    assert result.stderr == "Fitting 4 variables in 150 rows with 1 context feature ...\n"
+    lines = result.stdout.splitlines()
+    assert lines[1] == "Variables (4): mood, sleep, stress, site"
+    assert lines[2] == "Context (1): age"
+    assert lines[3] == "Left out, without numbers or without a name: unnamed column 1, name"
+    assert result.stdout.count("chosen\n") + result.stdout.count("chosen ") >= 1
+    assert "Explained variance of the 30 rows held out: " in result.stdout
+    assert "Model: my model\n" in result.stdout
+    assert "  contextualdag graphs 'my model' " in result.stdout
+    model = load_model_of_any_kind("my model")
+    assert isinstance(model, ClusteredDAG)
+    assert model.n_clusters == 2
+
+
+def test_settings_reach_the_estimator():
+    arguments = ["--context", "age", "--nodes", "mood,sleep,stress", "--max-epochs", 3]
+    assert invoke("data.csv", *arguments, "--edges", 2, "--acyclicity", "logdet", "--out", "a").exit_code == 0
+    model = load_model_of_any_kind("a")
+    assert (model.selection, model.acyclicity, model.max_epochs, model.random_state) == (2, "logdet", 3, 0)
+    arguments = ["--method", "fixed", "--nodes", "mood,sleep,stress", "--selection", "1se", "--validation-fraction", 0.5]
+    assert invoke("data.csv", *arguments, "--out", "b").exit_code == 0
+    model = load_model_of_any_kind("b")
+    assert isinstance(model, FixedDAG)
+    assert (model.selection, model.validation_fraction) == ("1se", 0.5)
+
+
+def test_missing_values(table):
+    holes = table.copy()
+    holes.loc[[4, 9], "mood"] = np.nan
+    holes.loc[9, "age"] = np.nan
+    holes.to_csv("holes.csv", index=False)
+    arguments = ["holes.csv", "--nodes", "mood,sleep", "--context", "age", "--method", "clustered", "--out", "m"]
+    result = invoke(*arguments)
+    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (1, "", 1)
+    assert (
+        "2 of the 150 rows of holes.csv have missing values, in 'mood' (2), 'age' (1); the first is row 5" in result.stderr
+    )
+    assert "--drop-missing" in result.stderr
+    result = invoke(*arguments, "--drop-missing")
+    assert result.exit_code == 0, result.output
+    assert "from 148 rows, 2 with missing values dropped." in result.stdout
+
+
+def test_a_constant_column_is_a_line_of_warning(table):
+    table.assign(stress=1.0).to_csv("constant.csv", index=False)
+    result = invoke("constant.csv", "--nodes", "mood,sleep,stress", "--method", "fixed", "--out", "m")
+    assert result.exit_code == 0, result.output
+    assert "Warning: Columns of X that do not vary get no edges: ['stress'].\n" in result.stderr
+
+
+def test_parquet(table):
+    pytest.importorskip("pyarrow", reason="Parquet needs it")
+    table.to_parquet("data.parquet")
+    arguments = ["--nodes", "mood,sleep,stress", "--context", "age", "--method", "clustered", "--json"]
+    first, second = (json.loads(invoke(f"data.{end}", *arguments, "--out", end).stdout) for end in ("csv", "parquet"))
+    assert first["path"] == second["path"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ([], "--context: Name the columns that the graphs may change with, or take --method fixed"),
+        (["--context", "age", "--nodes", "age,mood"], "A column is a variable or context, not both: 'age'."),
+        (["--context", "age", "--categorical", "site"], "--categorical: No columns of --context: 'site'."),
+        (["--context", "age", "--edges", "9"], "A graph of 4 variables has 6 edges at most. Got 9."),
+        (["--context", "age", "--edges", "2", "--selection", "min"], "not both"),
+        (["--context", "age", "--clusters", "2"], "--clusters: It is for --method clustered."),
+        (["--method", "fixed", "--acyclicity", "order"], "--acyclicity: It is for --method contextual."),
+        (["--context", "age", "--validation-fraction", "1"], "between 0 and 1"),
+        (["--context", "age", "--device", "gpu"], "Got 'gpu'"),
+        (["--context", "age,,site"], "Names with commas between them were expected. Got 'age,,site'."),
+        (["--context", "age", "--method", "best"], "'best'"),
+    ],
+)
+def test_wrong_usage(arguments, sentence, tmp_path):
+    result = invoke("data.csv", *arguments, "--out", "model")
+    assert result.exit_code == 2
+    assert sentence in words(result)
+    assert [path.name for path in tmp_path.iterdir()] == ["data.csv"]
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_a_device_that_is_not_there():
+    result = invoke("data.csv", "--context", "age", "--device", "cuda", "--out", "model")
+    assert result.exit_code == 2
+    assert "no CUDA device" in words(result)
+
+
+@pytest.mark.parametrize(
+    ("change", "arguments", "sentence"),
+    [
+        (lambda t: t, ["--context", "agee"], "has no column 'agee'. Did you mean 'age'? Its columns are: 'mood', 'sleep',"),
+        (lambda t: t.assign(mood=["?", *t.mood[1:]]), ["--context", "age"], "row 1 after the header has '?'."),
+        (lambda t: t.assign(age=["?", *t.age[1:]]), ["--context", "age"], "If 'age' is a category, add --categorical age."),
+        (lambda t: t, ["--context", "name"], "'name' of bad.csv has 150 different values in 150 rows"),
+        (lambda t: t, ["--nodes", "name,mood", "--context", "age"], "row 1 after the header has 'person 0' (150 such rows)"),
+        (
+            lambda t: t[["mood", "age"]],
+            ["--context", "age"],
+            "A graph needs two variables at least. Got 'mood' from bad.csv",
+        ),
+        (lambda t: t.head(2), ["--context", "age"], "too few to hold out"),
+    ],
+)
+def test_bad_tables(change, arguments, sentence, table, tmp_path):
+    change(table).to_csv("bad.csv", index=False)
+    result = invoke("bad.csv", *arguments, "--method", "clustered", "--out", "model")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert sentence in result.stderr.splitlines()[-1]
+    assert "Traceback" not in result.stderr
+    assert not (tmp_path / "model").exists()
+
+
+def test_nothing_else_is_replaced(tmp_path):
+    arguments = ["data.csv", "--nodes", "mood,sleep", "--method", "fixed", "--out"]
+    result = invoke(*arguments, "data.csv")
+    assert (result.exit_code, result.stderr) == (
+        1,
+        "Error: data.csv is a file; the model is a folder. Choose another --out.\n",
+    )
+    result = invoke(*arguments, ".")
+    assert (result.exit_code, result.stderr) == (1, "Error: . holds other files than a model; choose another --out.\n")
+    assert invoke(*arguments, "model").exit_code == 0
+    result = invoke(*arguments, "model")
+    assert result.exit_code == 1
+    assert "model holds a model already; add --overwrite to replace it" in result.stderr
+    assert invoke(*arguments, "model", "--overwrite", "--seed", 5).exit_code == 0
+    assert load_model_of_any_kind("model").random_state == 5
+    (tmp_path / "model" / "notes.txt").write_text("mine")
+    assert "holds other files than a model" in invoke(*arguments, "model", "--overwrite").stderr
+
+
+class Process:
+    """A fit as a process of its own, whose stderr is a terminal."""
+
+    def __init__(self, arguments):
+        terminal, side = pty.openpty()
+        command = [sys.executable, "-m", "contextualdag", "fit", *arguments]
+        environment = os.environ | {"OMP_NUM_THREADS": "1", "COLUMNS": "100", "TERM": "xterm"}
+        self.process = subprocess.Popen(  # noqa: S603 - our own program
+            command, stdout=subprocess.PIPE, stderr=side, env=environment, start_new_session=True
+        )
+        os.close(side)
+        self.shown = b""
+        self._reader = threading.Thread(target=self._read, args=(terminal,))
+        self._reader.start()
+
+    def _read(self, terminal):
+        with contextlib.suppress(OSError):  # that is how a terminal ends
+            while part := os.read(terminal, 4096):
+                self.shown += part
+        os.close(terminal)
+
+    def signal_when(self, condition, number):
+        """Send a signal to the process group as soon as something holds."""
+        try:
+            deadline = time.monotonic() + 60
+            while not condition():
+                assert self.process.poll() is None, self.shown.decode()
+                assert time.monotonic() < deadline, "waited in vain"
+                time.sleep(0.002)
+            os.killpg(self.process.pid, number)
+            return self.process.wait(timeout=60)
+        finally:
+            if self.process.poll() is None:
+                self.process.kill()
+            self.process.communicate()
+            self._reader.join()
+
+
+def test_a_fit_that_was_stopped_and_killed_goes_on(tmp_path):
+    data = make_varying_dag(300, 3, 2, n_edges=3, random_state=1)
+    pd.DataFrame(np.hstack([data.X, data.Z]), columns=["a", "b", "c", "u", "v"]).to_csv("data.csv", index=False)
+    arguments = ["data.csv", "--context", "u,v", "--out", "model"]
+    kept = tmp_path / "model.unfinished" / "metadata.json"
+
+    stopped = Process(arguments)
+    assert stopped.signal_when(kept.exists, signal.SIGINT) == 130
+    last = stopped.shown.decode().replace("\r", "\n").rstrip().splitlines()[-1]
+    # The bar was taken away first: nothing but an escape sequence stands in front.
+    assert last.endswith("Stopped. What is done is kept in model.unfinished; run the same command again to go on.")
+    assert "validation" not in last
+    assert "Traceback" not in stopped.shown.decode()
+
+    before = kept.read_bytes()
+    killed = Process(arguments)
+    assert killed.signal_when(lambda: kept.exists() and kept.read_bytes() != before, signal.SIGKILL) == -signal.SIGKILL
+    assert "Going on with what model.unfinished has kept." in killed.shown.decode()
+    assert not (tmp_path / "model").exists()
+
+    result = invoke(*arguments, "--seed", 1)
+    assert result.exit_code == 1
+    assert "model.unfinished belongs to other data or settings" in result.stderr
+
+    result = invoke(*arguments, "--json")
+    assert result.exit_code == 0, result.output
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data.csv", "model"]
+    undisturbed = ContextualDAG(random_state=0).fit(pd.DataFrame(data.X), pd.DataFrame(data.Z))
+    model = load_model_of_any_kind("model")
+    np.testing.assert_array_equal(model.adjacency(data.Z), undisturbed.adjacency(data.Z))
+    assert model.score(data.X, data.Z) == undisturbed.score(data.X, data.Z)
+
+
+def test_ctrl_c_before_anything_is_kept(monkeypatch):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ContextualDAG, "fit", stop)
+    result = invoke("data.csv", "--context", "age", "--out", "model")
+    assert result.exit_code == 130
+    assert result.stderr.endswith("Stopped. It was too early to keep anything; the same command starts again.\n")
+    monkeypatch.setattr(FixedDAG, "fit", stop)
+    result = invoke("data.csv", "--method", "fixed", "--out", "model")
+    assert result.exit_code == 130
+    assert result.stderr.endswith("Stopped. Nothing was written; the same command starts again.\n")

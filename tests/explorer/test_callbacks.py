@@ -1,0 +1,200 @@
+"""What the page is answered, without a browser."""
+
+import time
+from dataclasses import replace
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+from dash import no_update
+
+from contextualdag import ContextualDAG, FixedDAG
+from contextualdag.datasets import make_varying_dag
+from contextualdag.errors import InvalidInputError
+from contextualdag.explorer.callbacks import DRAWN, Answers
+from contextualdag.explorer.fitted_graphs import FittedGraphs
+from contextualdag.explorer.view import Picked
+
+SCREEN = {"width": 700, "height": 500, "dark": False}
+
+
+def sent(answers, view):
+    return answers._controls(view)
+
+
+def draw(answers, view):
+    return dict(zip(DRAWN, answers.draw(*sent(answers, view), SCREEN), strict=True))
+
+
+def text_of(component):
+    if component is None or isinstance(component, str):
+        return component or ""
+    if isinstance(component, list | tuple):
+        return " ".join(text_of(one) for one in component)
+    return text_of(getattr(component, "children", None))
+
+
+def a_varying_edge(graphs):
+    """An edge of some context that is not in another, and the two contexts."""
+    W = graphs.along(graphs.default.level, graphs.default.a)[0][1]
+    varies = (W != 0).any(0) & ~(W != 0).all(0)
+    return tuple(int(i) for i in np.argwhere(varies)[0])
+
+
+def test_graph_is_that_of_the_model(model, graphs, answers):
+    view = graphs.default
+    found = draw(answers, view)["graph-a", "elements"]
+    Z = pd.DataFrame([dict(zip(["age", "income", "site"], view.a, strict=True))])
+    W = model.adjacency(Z)[0]
+    edges = {one["data"]["id"] for one in found if one["group"] == "edges"}
+    assert edges == {f"edge-{j}-{k}" for j, k in np.argwhere(W)}
+
+
+def test_sparsity_slider(graphs, answers):
+    counts = [np.count_nonzero(graphs._graphs(i, [graphs.default.a, graphs.default.b])) for i in range(len(graphs.levels))]
+    assert counts[0] == 0
+    assert max(counts) == counts[-1] > 0
+    assert draw(answers, replace(graphs.default, level=0))["edges", "children"].children == "This graph has no edges."
+    assert "the choice of the fit" in draw(answers, graphs.default)["level-label", "children"]
+
+
+def test_comparing_shows_both(graphs, answers):
+    alone, both = draw(answers, graphs.default), draw(answers, replace(graphs.default, comparing=True))
+    assert alone["graph-b", "elements"] is no_update
+    assert alone["page", "className"] == ""
+    assert both["page", "className"] == "comparing"
+    ghosts = [one for side in "ab" for one in both[f"graph-{side}", "elements"] if "ghost" in one["classes"]]
+    assert ghosts
+    assert "only in" in text_of(both["edges", "children"])
+
+
+def test_outside_is_marked(graphs, answers):
+    inside, outside = (draw(answers, replace(graphs.default, a=(age, *graphs.default.a[1:]))) for age in (40.0, 70.0))
+    assert "Outside" not in text_of(inside["caption-a", "children"])
+    assert "age = 70 is above the training data" in text_of(outside["caption-a", "children"])
+
+
+def test_a_picked_edge_has_a_curve_for_each_feature(graphs, answers):
+    j, k = a_varying_edge(graphs)
+    words, figure, style, hidden = answers.tell(*sent(answers, replace(graphs.default, picked=Picked(j, k))), SCREEN)
+    assert hidden == ""
+    assert f"{graphs.names[j]} → {graphs.names[k]}" in text_of(words)
+    axes = {trace["xaxis"] for trace in figure["data"]}
+    assert len(axes) == 3
+    first = figure["data"][0]
+    W = graphs.graph(graphs.default.level, (first["x"][7], *graphs.default.a[1:]))
+    assert first["y"][7] == pytest.approx(W[j, k], abs=1e-4)
+
+
+def test_a_picked_node_has_its_neighbours_and_effects(graphs, answers):
+    words, figure, _, hidden = answers.tell(*sent(answers, replace(graphs.default, picked=Picked(0))), SCREEN)
+    assert (figure, hidden) == (no_update, "hidden")
+    for title in ("Parents", "Children", "Total effect on", "Total effect of"):
+        assert title in text_of(words)
+
+
+def test_map_counts_edges_and_a_click_goes_there(graphs, answers):
+    figure = answers.map(*sent(answers, graphs.default), SCREEN)
+    heat = figure["data"][0]
+    x, y = heat["x"][3], heat["y"][20]
+    W = graphs.graph(graphs.default.level, (x, y, graphs.default.a[2]))
+    assert heat["z"][20][3] == np.count_nonzero(W)
+    moved, still = answers.go_to({"points": [{"x": x, "y": y}]}, "a", 0, 1)
+    assert moved[:2] == [pytest.approx(x, abs=0.5), pytest.approx(y, abs=0.01)]
+    assert moved[2] is no_update
+    assert all(value is no_update for value in still)
+    categories = answers.map(*sent(answers, replace(graphs.default, axes=(0, 2))), SCREEN)["data"][0]
+    assert categories["y"] == ["Lisbon", "Oslo & environs"]
+
+
+def test_files(graphs, answers):
+    view = replace(graphs.default, comparing=True)
+    csv = answers.save("CSV", "b", *sent(answers, view))
+    assert csv["filename"] == "edges-b.csv"
+    W = graphs.graph(view.level, view.b)
+    assert len(csv["content"].splitlines()) == 1 + np.count_nonzero(W)
+    graphml = answers.save("GraphML", "b", *sent(answers, view))
+    read = nx.parse_graphml(graphml["content"])
+    assert sorted(read) == sorted(graphs.names)
+    assert read.number_of_edges() == np.count_nonzero(W)
+    assert read.graph["context site"] == view.b[2]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {0: "no list"},
+        {0: [1.0]},
+        {0: ["40", 1.0, "Lisbon"]},
+        {0: [40, 1.0, "../../etc/passwd"]},
+        {2: 1e9},
+        {2: None},
+        {2: True},
+        {3: ["on", "on"]},
+        {4: "node-99"},
+        {4: "edge-1-1"},
+        {4: "node-__import__"},
+        {4: {"id": 1}},
+        {5: 77},
+        {7: None},
+        {7: {"width": 10**9, "height": 5, "dark": False}},
+        {7: {"width": "700", "height": 500, "dark": False}},
+        {7: []},
+    ],
+)
+def test_wrong_input_is_refused_in_a_sentence(answers, change):
+    given = [*sent(answers, answers.graphs.default), SCREEN]
+    for position, value in change.items():
+        given[position] = value
+    if given[-1] is None:
+        assert set(answers.draw(*given)) == {no_update}  # the page has not measured itself yet
+        return
+    with pytest.raises(InvalidInputError):
+        answers.draw(*given)
+
+
+def test_wrong_clicks_are_refused(answers):
+    for point in ({"x": "a", "y": 1.0}, {"x": float("nan"), "y": 1.0}, {"x": None, "y": 1.0}):
+        with pytest.raises(InvalidInputError):
+            answers.go_to({"points": [point]}, "a", 0, 1)
+    with pytest.raises(InvalidInputError):
+        answers.pick({"id": "node-1-2-3"})
+
+
+def test_a_model_without_context():
+    X = np.random.default_rng(0).standard_normal((200, 3))
+    X[:, 2] += X[:, 0]
+    answers = Answers(FittedGraphs(FixedDAG(random_state=0).fit(X)))
+    view = replace(answers.graphs.default, picked=Picked(0, 2))
+    assert view.axes == ()
+    assert "edge-0-2" in {one["data"]["id"] for one in draw(answers, view)["graph-a", "elements"]}
+    assert answers.map(*sent(answers, view), SCREEN) is no_update
+    assert answers.tell(*sent(answers, view), SCREEN)[3] == "hidden"
+    assert answers.follow(draw(answers, view)["link", "href"])[4] == "edge-0-2"
+
+
+def test_one_feature_has_a_curve_for_a_map():
+    data = make_varying_dag(200, n_nodes=3, n_edges=2, n_features=1, random_state=0)
+    model = ContextualDAG(hidden_layers=(8,), max_epochs=20, random_state=0, verbose=False).fit(data.X, data.Z)
+    answers = Answers(FittedGraphs(model))
+    figure = answers.map(*sent(answers, answers.graphs.default), SCREEN)
+    assert figure["data"][0]["mode"] == "lines+markers"
+    moved, _ = answers.go_to({"points": [{"x": 0.25, "y": 3}]}, "a", None, None)
+    assert moved == [0.25]
+
+
+def test_redrawing_twenty_nodes_is_quick():
+    data = make_varying_dag(200, n_nodes=20, n_edges=25, n_features=2, random_state=0)
+    model = ContextualDAG(hidden_layers=(16,), max_epochs=3, n_budgets=3, random_state=0, verbose=False).fit(data.X, data.Z)
+    answers = Answers(FittedGraphs(model))
+    draw(answers, answers.graphs.default)
+    took = []
+    for z in np.linspace(-0.9, 0.9, 20).round(2):
+        view = replace(answers.graphs.default, a=(float(z), 0.1), picked=Picked(0, 1))
+        begin = time.perf_counter()
+        draw(answers, view)
+        answers.tell(*sent(answers, view), SCREEN)
+        answers.map(*sent(answers, view), SCREEN)
+        took.append(time.perf_counter() - begin)
+    assert np.median(took) < 0.15
