@@ -228,8 +228,9 @@ class ContextualDAG(PathEstimator):
     ) -> Steps[selections.Choice]:
         points = self._path.points
 
-        def refit(index: int) -> Steps[PathPoint]:
-            points[index] = yield from fitter.refit(self._path, index, progress.step("refit", [points[index]]))
+        def refit(index: int, polish: bool = False) -> Steps[PathPoint]:
+            what = "last refit" if polish else "refit"
+            points[index] = yield from fitter.refit(self._path, index, progress.step(what, [points[index]]), polish)
             save(self._path)
             return points[index]
 
@@ -241,12 +242,17 @@ class ContextualDAG(PathEstimator):
             if selections.is_constant_as_good(constant, points, best):
                 self._path = Path(points=constant, is_constant=True)
                 points, best = constant, selections.least_refit_loss(constant)
-        if self.selection == "relaxed":
-            return best
         if not isinstance(self.selection, str):
             if not self._path.is_constant:
                 for index in selections.worth_refitting(points, self.selection):
                     yield from refit(index)
+            best = selections.by_n_edges(points, self.selection)
+        chosen = points[best.index].refit
+        if not self._path.is_constant and chosen is not None and not chosen.polished:
+            yield from refit(best.index, polish=True)
+        if self.selection == "relaxed":
+            return selections.at_its_best_cut(points, best.index)
+        if not isinstance(self.selection, str):
             return selections.by_n_edges(points, self.selection)
         return selections.within_one_standard_error(points, functools.partial(self._sample_losses, split=split))
 

@@ -78,6 +78,7 @@ class CapturedTraining:
         self._best = [parameter.detach().clone() for parameter in self._parameters]
         on_gpu = self._device.type == "cuda"
         self._optimiser = torch.optim.Adam(self._parameters, lr=settings.learning_rate, fused=True, capturable=on_gpu)
+        self._patience = torch.ones(self.n_members, dtype=torch.float64, device=self._device)
         self._numbers = torch.zeros(len(_Numbers._fields), self.n_members, dtype=torch.float64, device=self._device)
         self._copies = [self._numbers.cpu().pin_memory() if on_gpu else self._numbers.clone() for _ in range(LAG)]
         self._events = [torch.cuda.Event() if on_gpu else None for _ in range(LAG)]  # type: ignore[no-untyped-call]
@@ -178,7 +179,7 @@ class CapturedTraining:
             best_validation=torch.where(improved, validation, last.best_validation),
             train=train,
             validation=validation,
-            done=torch.where(last.epoch - best_epoch >= self.settings.patience, 1.0, last.done),
+            done=torch.where(last.epoch - best_epoch >= self._patience, 1.0, last.done),
             diverged=torch.where((last.done == 0) & ~(validation < torch.inf), 1.0, last.diverged),
         )
         self._numbers.copy_(torch.stack(now))
@@ -206,7 +207,7 @@ class CapturedTraining:
         torch._foreach_copy_(self._parameters, self._best)
         numbers = torch.tensor([0.0, 0, torch.inf, torch.inf, 0, 0, 1, 0], dtype=torch.float64)[:, None]
         numbers = numbers.repeat(1, self.n_members)
-        budgets = [0.0] * self.n_members
+        budgets, patience = [0.0] * self.n_members, [1.0] * self.n_members
         for member, training in wanted.items():
             for name, parameter in zip(self._names, self._parameters, strict=True):
                 parameter[member].copy_(training.start[name])
@@ -214,10 +215,12 @@ class CapturedTraining:
                 if ours is not None:
                     ours[member].copy_(given) if given is not None else ours[member].fill_(1)
             budgets[member] = math.inf if training.l1_budget is None else training.l1_budget
+            patience[member] = float(training.patience * self.settings.patience)
             numbers[_Numbers._fields.index("done"), member] = 0
         if isinstance(self._layer, DAGProjection):
             self._layer.l1_budget = budgets
         torch._foreach_copy_(self._best, self._parameters)
+        self._patience.copy_(torch.tensor(patience, dtype=torch.float64))
         self._numbers.copy_(numbers)
 
 

@@ -15,7 +15,7 @@ from contextualdag.training.path import Path, PathPoint, Refit
 from contextualdag.training.trainer import Fit
 
 KIND = "checkpoint"
-CURVE = ("member_cuts", "member_losses", "cuts", "n_edges", "losses", "best")  # of a refit, besides its networks
+CURVE = ("member_cuts", "member_losses", "cuts", "n_edges", "losses", "best", "polished")  # of a refit, besides its networks
 
 
 class Checkpoint:

@@ -16,6 +16,7 @@ DECAY = 0.7  # from one budget to the next on the geometric grid
 N_CUTS = 64  # of a refit, each leaving the share CUT_DECAY of the edges that the one before left
 CUT_DECAY = 0.93
 MANY_ENTRIES, FEW_ENTRIES = 1 << 27, 1 << 20  # of graphs after several cuts, at once on a GPU and elsewhere
+POLISHING_PATIENCE = 6  # times the usual one
 AVERAGED = Order(starts=1)  # how mean graphs become acyclic
 FEWEST_EDGES = 0.5  # the geometric grid ends where graphs have fewer on average
 
@@ -37,6 +38,7 @@ class Refit:
     n_edges: list[float]
     losses: list[float]
     best: int
+    polished: bool = False
 
     @property
     def loss(self) -> float:
@@ -149,10 +151,11 @@ class PathFitter:
             path.points.append((yield from self._fit_budget(states, budget, stream, following)))
             saved(path)
 
-    def refit(self, path: Path, index: int, progress: Progress | None = None) -> Steps[PathPoint]:
+    def refit(self, path: Path, index: int, progress: Progress | None = None, polish: bool = False) -> Steps[PathPoint]:
         """Train second networks on the supports of one point, without shrinkage, and return the point with them.
 
-        They start from the first, whose matrices before the threshold is subtracted are nearly right already.
+        They start from the first, whose matrices before the threshold is subtracted are nearly right already; to polish,
+        from the second ones, with more patience.
         """
         point = path.points[index]
         split = self.split
@@ -160,10 +163,12 @@ class PathFitter:
         graphs = shrunken_graphs(self.network, self.layer, point, torch.cat([split.Z, split.Z_val]), mask)
         both = [(W != 0).to(split.X.dtype) for W in graphs]
         supports = [(support[: len(split.X)], support[len(split.X) :]) for support in both]
-        states = [fit.state for fit in point.fits]
-        fits = yield self._trainings(states, 10_000 + index, None, supports, progress)
+        polished = point.refit if polish else None
+        states = [fit.state for fit in (point.fits if polished is None else polished.fits)]
+        stream, patience = (10_000 + index, 1) if polished is None else (20_000 + index, POLISHING_PATIENCE)
+        fits = yield self._trainings(states, stream, None, supports, progress, patience)
         refitted = [weights_of(self.network, fit, split.Z_val) * val for fit, (_, val) in zip(fits, supports, strict=True)]
-        return replace(point, refit=_cut_down(tuple(fits), refitted, split.X_val))
+        return replace(point, refit=replace(_cut_down(tuple(fits), refitted, split.X_val), polished=polish))
 
     def _fit_budget(
         self, starts: Sequence[State], l1_budget: float, stream: int, progress: Progress | None
@@ -189,11 +194,20 @@ class PathFitter:
         l1_budget: float | None,
         masks: Sequence[tuple[Tensor | None, Tensor | None]],
         progress: Progress | None,
+        patience: int = 1,
     ) -> list[Training]:
         """One for each member; the first one's progress is told."""
         first = self.seed + 1_000_003 * stream
         return [
-            Training(start, (first + 7_368_787 * k) % 2**63, l1_budget, mask, mask_val, progress if k == 0 else None)
+            Training(
+                start,
+                (first + 7_368_787 * k) % 2**63,
+                l1_budget,
+                mask,
+                mask_val,
+                progress if k == 0 else None,
+                patience,
+            )
             for k, (start, (mask, mask_val)) in enumerate(zip(starts, masks, strict=True))
         ]
 

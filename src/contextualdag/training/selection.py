@@ -29,7 +29,7 @@ def by_validation_loss(points: list[PathPoint]) -> Choice:
 
 def by_budget(points: list[PathPoint], l1_budget: float) -> Choice:
     """The point with the budget nearest to `l1_budget`, with its refit at the best cut where there is one."""
-    return _best_of(points, min(_candidates(points), key=lambda i: abs(points[i].l1_budget - l1_budget)))
+    return at_its_best_cut(points, min(_candidates(points), key=lambda i: abs(points[i].l1_budget - l1_budget)))
 
 
 def by_n_edges(points: list[PathPoint], n_edges: float) -> Choice:
@@ -79,12 +79,12 @@ def relaxed(points: list[PathPoint], refit: Callable[[int], Steps[PathPoint]]) -
         before = len(loss)
         best = yield from evaluate([best - 1, best + 1, best - 2, best + 2])
         if len(loss) == before:
-            return _best_of(points, candidates[best])
+            return at_its_best_cut(points, candidates[best])
 
 
 def least_refit_loss(points: list[PathPoint]) -> Choice:
     """The point and the cut of least refit loss, where all points are refitted; the sparser on ties."""
-    return _best_of(points, min(_candidates(points), key=lambda i: (_refit_loss(points[i]), -i)))
+    return at_its_best_cut(points, min(_candidates(points), key=lambda i: (_refit_loss(points[i]), -i)))
 
 
 def is_constant_as_good(constant: list[PathPoint], varying: list[PathPoint], choice: Choice) -> bool:
@@ -99,7 +99,7 @@ def within_one_standard_error(points: list[PathPoint], losses_of: Callable[[Choi
     """
     refitted = {i: refit for i in _candidates(points) if (refit := points[i].refit) is not None}
     best = min(refitted, key=lambda i: (_refit_loss(points[i]), -i))
-    losses = losses_of(_best_of(points, best))
+    losses = losses_of(at_its_best_cut(points, best))
     mean = sum(losses) / len(losses)
     variance = sum((loss - mean) ** 2 for loss in losses) / max(len(losses) - 1, 1)
     limit = refitted[best].losses[refitted[best].best] + math.sqrt(variance / len(losses))
@@ -112,7 +112,8 @@ def within_one_standard_error(points: list[PathPoint], losses_of: Callable[[Choi
     return min(within, key=lambda found: found[:2])[2]
 
 
-def _best_of(points: list[PathPoint], index: int) -> Choice:
+def at_its_best_cut(points: list[PathPoint], index: int) -> Choice:
+    """A point with its refit, the cut that which is best for it, or shrunken where there is no refit."""
     refit = points[index].refit
     return Choice(index) if refit is None else Choice(index, refit.cuts[refit.best])
 

@@ -87,7 +87,8 @@ class SideBySide:
         if training.l1_budget is not None:
             self._layer.l1_budget = training.l1_budget
         torch.manual_seed(training.seed)
-        return train(self._network, layer, split, self._settings, progress=training.progress)
+        settings = replace(self._settings, patience=training.patience * self._settings.patience)
+        return train(self._network, layer, split, settings, progress=training.progress)
 
 
 def _with_masks(split: Split) -> Split:

@@ -41,7 +41,8 @@ class TrainingSettings:
 class Training:
     """A training that is wanted: from these weights, behind the projection with a budget or on a mask alone.
 
-    `seed` is that of the random numbers (dropout). `progress` is told the epoch and both losses.
+    `seed` is that of the random numbers (dropout). `progress` is told the epoch and both losses. `patience` times the usual
+    number of epochs without improvement are borne.
     """
 
     start: State
@@ -50,6 +51,7 @@ class Training:
     mask: Tensor | None = None
     mask_val: Tensor | None = None
     progress: Progress | None = None
+    patience: int = 1
 
 
 @dataclass(frozen=True)
