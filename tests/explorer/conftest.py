@@ -17,7 +17,7 @@ def model():
     data = make_varying_dag(600, n_nodes=5, n_edges=6, n_features=3, random_state=3)
     site = np.where(data.Z[:, 2] < -0.3, "Lisbon", "Oslo & environs")
     Z = pd.DataFrame({"age": np.round(45 + 20 * data.Z[:, 0]), "income": np.exp(data.Z[:, 1]), "site": site})
-    fit = ContextualDAG(hidden_layers=(32,), dropout=0.0, random_state=0, verbose=False)
+    fit = ContextualDAG(hidden_layers=(32,), dropout=0.0, max_epochs=60, random_state=0, verbose=False)
     return fit.fit(pd.DataFrame(data.X, columns=NAMES), Z)
 
 

@@ -14,6 +14,7 @@ from contextualdag.datasets import make_varying_dag
 from contextualdag.errors import InvalidInputError
 from contextualdag.explorer.callbacks import DRAWN, Answers
 from contextualdag.explorer.fitted_graphs import FittedGraphs
+from contextualdag.explorer.layout import page
 from contextualdag.explorer.view import Picked
 
 SCREEN = {"width": 700, "height": 500, "dark": False}
@@ -21,6 +22,10 @@ SCREEN = {"width": 700, "height": 500, "dark": False}
 
 def sent(answers, view):
     return answers._controls(view)
+
+
+def link(answers, view):
+    return answers.links.write(view), SCREEN
 
 
 def draw(answers, view):
@@ -77,7 +82,7 @@ def test_outside_is_marked(graphs, answers):
 
 def test_a_picked_edge_has_a_curve_for_each_feature(graphs, answers):
     j, k = a_varying_edge(graphs)
-    words, figure, style, hidden = answers.tell(*sent(answers, replace(graphs.default, picked=Picked(j, k))), SCREEN)
+    words, figure, _, hidden = answers.tell(*link(answers, replace(graphs.default, picked=Picked(j, k))))
     assert hidden == ""
     assert f"{graphs.names[j]} → {graphs.names[k]}" in text_of(words)
     axes = {trace["xaxis"] for trace in figure["data"]}
@@ -88,14 +93,14 @@ def test_a_picked_edge_has_a_curve_for_each_feature(graphs, answers):
 
 
 def test_a_picked_node_has_its_neighbours_and_effects(graphs, answers):
-    words, figure, _, hidden = answers.tell(*sent(answers, replace(graphs.default, picked=Picked(0))), SCREEN)
+    words, figure, _, hidden = answers.tell(*link(answers, replace(graphs.default, picked=Picked(0))))
     assert (figure, hidden) == (no_update, "hidden")
     for title in ("Parents", "Children", "Total effect on", "Total effect of"):
         assert title in text_of(words)
 
 
 def test_map_counts_edges_and_a_click_goes_there(graphs, answers):
-    figure = answers.map(*sent(answers, graphs.default), SCREEN)
+    figure = answers.map(*link(answers, graphs.default))
     heat = figure["data"][0]
     x, y = heat["x"][3], heat["y"][20]
     W = graphs.graph(graphs.default.level, (x, y, graphs.default.a[2]))
@@ -104,7 +109,7 @@ def test_map_counts_edges_and_a_click_goes_there(graphs, answers):
     assert moved[:2] == [pytest.approx(x, abs=0.5), pytest.approx(y, abs=0.01)]
     assert moved[2] is no_update
     assert all(value is no_update for value in still)
-    categories = answers.map(*sent(answers, replace(graphs.default, axes=(0, 2))), SCREEN)["data"][0]
+    categories = answers.map(*link(answers, replace(graphs.default, axes=(0, 2))))["data"][0]
     assert categories["y"] == ["Lisbon", "Oslo & environs"]
 
 
@@ -168,9 +173,11 @@ def test_a_model_without_context():
     answers = Answers(FittedGraphs(FixedDAG(random_state=0).fit(X)))
     view = replace(answers.graphs.default, picked=Picked(0, 2))
     assert view.axes == ()
+    assert not answers.graphs.vary
+    assert "one graph for all contexts" in text_of(page(answers.graphs))
     assert "edge-0-2" in {one["data"]["id"] for one in draw(answers, view)["graph-a", "elements"]}
-    assert answers.map(*sent(answers, view), SCREEN) is no_update
-    assert answers.tell(*sent(answers, view), SCREEN)[3] == "hidden"
+    assert answers.map(*link(answers, view)) is no_update
+    assert answers.tell(*link(answers, view))[3] == "hidden"
     assert answers.follow(draw(answers, view)["link", "href"])[4] == "edge-0-2"
 
 
@@ -178,7 +185,7 @@ def test_one_feature_has_a_curve_for_a_map():
     data = make_varying_dag(200, n_nodes=3, n_edges=2, n_features=1, random_state=0)
     model = ContextualDAG(hidden_layers=(8,), max_epochs=20, random_state=0, verbose=False).fit(data.X, data.Z)
     answers = Answers(FittedGraphs(model))
-    figure = answers.map(*sent(answers, answers.graphs.default), SCREEN)
+    figure = answers.map(*link(answers, answers.graphs.default))
     assert figure["data"][0]["mode"] == "lines+markers"
     moved, _ = answers.go_to({"points": [{"x": 0.25, "y": 3}]}, "a", None, None)
     assert moved == [0.25]
@@ -194,7 +201,7 @@ def test_redrawing_twenty_nodes_is_quick():
         view = replace(answers.graphs.default, a=(float(z), 0.1), picked=Picked(0, 1))
         begin = time.perf_counter()
         draw(answers, view)
-        answers.tell(*sent(answers, view), SCREEN)
-        answers.map(*sent(answers, view), SCREEN)
+        answers.tell(*link(answers, view))
+        answers.map(*link(answers, view))
         took.append(time.perf_counter() - begin)
     assert np.median(took) < 0.15

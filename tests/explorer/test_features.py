@@ -60,7 +60,15 @@ def test_density_is_one_and_follows_the_data():
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(0, "0"), (-0.5, "−0.5"), (12.345, "12.3"), (20700.4, "20700"), (1e-5, "1e−05"), (3e6, "3e+06")]
+    ("value", "text"),
+    [
+        (0, "0"),
+        (-0.5, "\N{MINUS SIGN}0.5"),
+        (12.345, "12.3"),
+        (20700.4, "20700"),
+        (1e-5, "1e\N{MINUS SIGN}05"),
+        (3e6, "3e+06"),
+    ],
 )
 def test_numbers_for_people(value, text):
     assert number(value) == text

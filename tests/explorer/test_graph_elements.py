@@ -80,7 +80,7 @@ def test_widths_have_one_scale_for_all_contexts():
 
 
 def test_weights_are_written_with_their_sign():
-    assert [signed(w) for w in (0.5, -0.254, 0.0021)] == ["0.5", "−0.25", "0.002"]
+    assert [signed(w) for w in (0.5, -0.254, 0.0021)] == ["0.5", "\N{MINUS SIGN}0.25", "0.002"]
 
 
 def test_both_stylesheets_know_all_classes():

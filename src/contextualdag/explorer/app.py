@@ -80,6 +80,7 @@ def _say(error: Exception) -> None:
 
 def _guard(app: Dash, host: str) -> None:
     server = app.server
+    server.debug = False
     server.config["MAX_CONTENT_LENGTH"] = LARGEST_REQUEST
     scripts = " ".join(["'self'", *app.csp_hashes()])
     policy = (

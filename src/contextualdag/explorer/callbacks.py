@@ -83,26 +83,23 @@ class Answers:
         sheet = stylesheet(screen.dark, self.placement(screen.width, screen.height).font)
         return sheet, sheet
 
-    def tell(self, *sent: Any) -> tuple[Any, Any, Any, Any]:
+    def tell(self, link: Any, screen: Any) -> tuple[Any, Any, Any, Any]:
         """What is known about a picked node or edge: words, curves, their height, and whether they are shown."""
-        if sent[-1] is None:
+        if screen is None:
             return (no_update,) * 4
-        view, screen = checked_view(self.graphs, *sent[:-1]), checked_screen(sent[-1])
-        figure = curves(self.graphs, view, screen.dark)
-        words = details(self.graphs, view)
+        view, _ = self.links.read(link)
+        words, figure = details(self.graphs, view), curves(self.graphs, view, checked_screen(screen).dark)
         if figure is None:
             return words, no_update, no_update, "hidden"
         return words, figure, {"height": f"{figure['layout']['height']}px"}, ""
 
-    def map(self, *sent: Any) -> Any:
+    def map(self, link: Any, screen: Any) -> Any:
         """The map of the number of edges."""
-        if sent[-1] is None:
-            return no_update
-        view, screen = checked_view(self.graphs, *sent[:-1]), checked_screen(sent[-1])
-        if not view.axes:
+        view, _ = self.links.read(link)
+        if screen is None or not view.axes:
             return no_update
         counts = self.graphs.counts(view.level, view.a, view.axes)
-        return sparsity_map(self.graphs.features, view.axes, counts, view.contexts, screen.dark)
+        return sparsity_map(self.graphs.features, view.axes, counts, view.contexts, checked_screen(screen).dark)
 
     def follow(self, search: Any) -> tuple[Any, ...]:
         """The view of a link, as values of all controls, and what is wrong with the link."""
@@ -162,12 +159,12 @@ DRAWN = [
 
 def connect(app: Dash, answers: Answers) -> None:
     """Tie the page's components to their answers."""
-    view = [Input(*one) for one in VIEW]
-    app.callback([Output(*one) for one in DRAWN], *view, Input(*SCREEN))(answers.draw)
+    app.callback([Output(*one) for one in DRAWN], *(Input(*one) for one in VIEW), Input(*SCREEN))(answers.draw)
     app.callback([Output(f"graph-{side}", "stylesheet") for side in SIDES], Input(*SCREEN))(answers.style)
     told = (("details", "children"), ("curves", "figure"), ("curves", "style"), ("curves-box", "className"))
-    app.callback([Output(*one) for one in told], *view, Input(*SCREEN))(answers.tell)
-    app.callback(Output("map", "figure"), *view, Input(*SCREEN))(answers.map)
+    # These wait for the link, and so for the graph: what the reader looks at comes first.
+    app.callback([Output(*one) for one in told], Input("link", "href"), Input(*SCREEN))(answers.tell)
+    app.callback(Output("map", "figure"), Input("link", "href"), Input(*SCREEN))(answers.map)
 
     @app.callback(
         [*(Output(*one) for one in VIEW), Output("message", "children")],

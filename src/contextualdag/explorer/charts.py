@@ -19,6 +19,8 @@ ROW, LABELS, LEGEND = (
     21,
 )  # pixels for the curve over one feature, for what is written below it, for a line of the legend
 
+LONGEST = 12  # letters of a category at an axis
+
 
 def edge_over_features(
     features: Sequence[Feature],
@@ -67,7 +69,12 @@ def edge_over_features(
             for source, target, colour in directions:
                 weights = W[:, source, target]
                 arrow = f"{names[source]} → {names[target]}" + (f", {letter}" if len(shown) > 1 else "")
-                trace: dict[str, Any] = {"x": grid, "y": weights.round(4).tolist(), "name": arrow, "legendgroup": arrow}
+                trace: dict[str, Any] = {
+                    "x": grid,
+                    "y": weights.round(4).tolist(),
+                    "name": _plain(arrow),
+                    "legendgroup": arrow,
+                }
                 trace |= {"xaxis": f"x{axis}", "yaxis": f"y{axis}", "showlegend": place == 0}
                 trace |= {"hovertemplate": "%{x}: %{y:.2f}<extra></extra>"}
                 line = {"color": colour, "width": 2, "dash": "solid" if letter == "A" else "dot"}
@@ -134,7 +141,15 @@ def sparsity_map(
         figure["data"].append(heat)
         figure["layout"]["yaxis"] = _axis(ink, second.name, second)
         figure["layout"]["shapes"] += _outside(second, ink, "y", "x domain")
-    marks = {"x": x, "y": y, "text": list(letters), "type": "scatter", "mode": "markers+text", "hoverinfo": "skip"}
+    marks = {
+        "x": x,
+        "y": y,
+        "text": list(letters),
+        "type": "scatter",
+        "mode": "markers+text",
+        "hoverinfo": "skip",
+        "cliponaxis": False,
+    }
     marks |= {"marker": {"size": 20, "color": ink.page, "line": {"color": ink.text, "width": 2}}, "showlegend": False}
     figure["data"].append(marks | {"textfont": {"size": 12, "color": ink.text}})
     return figure
@@ -152,7 +167,12 @@ def _axis(ink: Palette, title: str | None, feature: Feature | None = None, **mor
     axis: dict[str, Any] = {"gridcolor": ink.line, "linecolor": ink.line, "zerolinecolor": ink.soft, "zeroline": False}
     axis |= {"fixedrange": True, "tickfont": {"size": 11}, "nticks": 6}
     if feature is not None:
-        axis |= {"type": "linear", "range": list(feature.bounds)} if feature.is_number else {"type": "category"}
+        if feature.is_number:
+            axis |= {"type": "linear", "range": list(feature.bounds)}
+        else:
+            short = [c if len(c) <= LONGEST else c[: LONGEST - 1] + "…" for c in feature.shares]
+            axis |= {"type": "category", "tickvals": list(feature.shares), "ticktext": [_plain(c) for c in short]}
+            axis |= {"tickangle": 0}
     return axis | ({"title": {"text": _plain(title), "standoff": 4, "font": {"size": 12}}} if title else {}) | more
 
 

@@ -71,6 +71,11 @@ class FittedGraphs:
         W = self._graphs(self.default.level, contexts)
         return W if W.any() else self._graphs(len(self.levels) - 1, contexts)
 
+    @property
+    def vary(self) -> bool:
+        """Whether graphs differ from context to context, as far as is seen."""
+        return bool((self.seen != self.seen[0]).any())
+
     def counts(self, level: int, values: Values, axes: tuple[int, ...]) -> "Array":
         """Numbers of edges over one or two features, the others held: (points of the last axis, points of the first)."""
         others = tuple("" if position in axes else value for position, value in enumerate(values))

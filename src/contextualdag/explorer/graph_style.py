@@ -108,6 +108,7 @@ def stylesheet(dark: bool, font: float) -> list[dict[str, Any]]:
             "edge.labelled",
             label="data(label)",
             font_size=max(font - 2, 10),
+            font_family="system-ui, sans-serif",
             color=ink.text,
             text_background_color=ink.page,
             text_background_opacity=0.85,

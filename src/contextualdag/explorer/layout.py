@@ -10,6 +10,7 @@ from contextualdag.explorer.details import NO_TOOLS
 from contextualdag.explorer.fitted_graphs import FittedGraphs
 
 SPOKEN: dict[str, Any] = {"aria-live": "polite"}
+ONE_GRAPH = "This model has one graph for all contexts, so nothing changes from one context to another."
 MANY = 30  # nodes that need more room on a narrow screen
 FORMATS = ("PNG", "SVG", "GraphML", "CSV")
 
@@ -45,6 +46,7 @@ def page(graphs: FittedGraphs) -> Any:
                 ]
             ),
             html.P(id="message", role="status"),
+            *([] if graphs.vary else [html.P(ONE_GRAPH, className="soft")]),
             html.Main([_controls(graphs), _graphs(len(graphs.names)), _more(graphs)]),
             html.Footer("A graph shows dependence as the model sees it; it is no proof of cause."),
         ],

@@ -29,7 +29,8 @@ class Level:
     @property
     def label(self) -> str:
         """As the page names it."""
-        return f"{number(round(self.n_edges, 1))} edges on average" + (", the choice of the fit" if self.chosen else "")
+        count = number(round(self.n_edges, 1))
+        return f"{count} edge{'' if count == '1' else 's'} on average" + (", the choice of the fit" if self.chosen else "")
 
 
 def levels_of(model: "PathEstimator") -> list[Level]:
@@ -42,8 +43,9 @@ def levels_of(model: "PathEstimator") -> list[Level]:
     >>> from contextualdag.explorer.levels import levels_of
     >>> X = np.random.default_rng(0).standard_normal((200, 3))
     >>> X[:, 2] += X[:, 0]
-    >>> [level.key for level in levels_of(FixedDAG(random_state=0).fit(X))]
-    ['0', 'chosen', '2', '3']
+    >>> levels = levels_of(FixedDAG(random_state=0).fit(X))
+    >>> levels[0].label, [level.chosen for level in levels].count(True)
+    ('0 edges on average', 1)
     """
     most = float(model.path_["n_edges"].max())
     counts, count = [0.0], 1.0

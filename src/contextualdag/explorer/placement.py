@@ -12,9 +12,10 @@ if TYPE_CHECKING:
     from contextualdag.estimators.tables import Array
 
 FONTS = (18, 16, 14, 13, 12, 11, 10, 9, 8)  # pixels, the largest that fits is taken
+SMALL = 11  # with larger letters all names are written in full
 LETTER = 0.6  # width of a letter as a share of its height
-PADDING, GAP, BORDER = 14, 7, 8  # pixels inside a box, between boxes, around all
-MOST_WIDE = 150  # pixels; longer names end in dots
+PADDING, GAP, BORDER = 16, 7, 8  # pixels inside a box, between boxes, around all
+MOST_WIDE = 0.45  # share of the width of the panel; longer names end in dots
 MOST_FILLED = 0.13  # share of the panel that boxes may cover; edges need the rest
 PUSHES = 120
 BENDS = (0, 26, -26, 52, -52, 84, -84, 124, -124, 170, -170)  # pixels off the straight line, at its middle twice that
@@ -50,9 +51,10 @@ class Placement:
         for font in FONTS:
             self.font = font
             self.box_height = float(2 * font - 2 if font > 11 else font + 9)
-            self.widths = np.minimum(letters * font * LETTER + PADDING, MOST_WIDE)
+            wanted = letters * font * LETTER + PADDING
+            self.widths = np.minimum(wanted, MOST_WIDE * width)
             filled = self.widths.sum() * self.box_height / self.size.prod()
-            if filled > MOST_FILLED and font != FONTS[-1]:
+            if font != FONTS[-1] and (filled > MOST_FILLED or (font > SMALL and (wanted > self.widths).any())):
                 continue
             self.centres = self._apart(self._spread(places))
             if not self._overlaps().any():
@@ -63,7 +65,7 @@ class Placement:
 
     def _spread(self, places: "Array") -> "Array":
         """From the layout's units to pixels; in rows that would be too tight, every other node moves down."""
-        margin = np.array([min(self.widths.max() / 2, MOST_WIDE / 2), self.box_height / 2]) + BORDER
+        margin = np.array([self.widths.max() / 2, self.box_height / 2]) + BORDER
         low, span = places.min(0), np.ptp(places, axis=0)
         share = np.where(span > 0, (places - low) / np.where(span > 0, span, 1), 0.5)
         share[:, 1] = 1 - share[:, 1]  # pixels count downwards

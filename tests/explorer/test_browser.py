@@ -1,0 +1,350 @@
+"""The page in a real browser. Screenshots go to the folder CONTEXTUALDAG_SCREENSHOTS names, or to pytest's own."""
+
+import base64
+import json
+import os
+import shutil
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+
+from contextualdag.explorer.app import make_app
+from contextualdag.explorer.server import listen
+from contextualdag.explorer.view import Picked
+
+CHROMIUM, DRIVER = (shutil.which(name) for name in ("chromium", "chromedriver"))
+pytestmark = pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="needs the programs chromium and chromedriver")
+
+FLAGS = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--remote-debugging-pipe",
+    # There is no network but this machine, so whatever the page needs it must have brought along.
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+)
+
+
+class Page:
+    """A browser that looks at the explorer."""
+
+    def __init__(self, driver, address, pictures, downloads):
+        self.driver, self.address, self.pictures, self.downloads = driver, address, pictures, downloads
+
+    def open(self, query=""):
+        self.driver.get(self.address + query)
+        # A page just loaded has drawn its graph when the address has become a link to the view.
+        self.until("return window.location.search.length > 1 && document.getElementById('graph-a')._cyreg.cy.nodes().length")
+
+    def run(self, script, *arguments):
+        return self.driver.execute_script(script, *arguments)
+
+    def until(self, script, *arguments, seconds=15):
+        end = time.monotonic() + seconds
+        while True:
+            try:
+                found = self.run(script, *arguments)
+            except Exception:
+                if time.monotonic() > end:
+                    raise
+                found = None
+            if found:
+                return found
+            assert time.monotonic() < end, f"{script} is still {found!r}. On the page: {self.text('#page')[:500]}"
+            time.sleep(0.03)
+
+    def text(self, selector):
+        return self.run("return (document.querySelector(arguments[0]) || {}).innerText || ''", selector)
+
+    def query(self):
+        return {key: values[0] for key, values in parse_qs(urlsplit(self.driver.current_url).query).items()}
+
+    def edges(self, side="a"):
+        script = "return document.getElementById('graph-' + arguments[0])._cyreg.cy.edges().not('.ghost').map(e => e.id())"
+        return set(self.run(script, side))
+
+    def places(self):
+        return self.run("return document.getElementById('graph-a')._cyreg.cy.nodes().map(n => [n.id(), n.position()])")
+
+    def press(self, selector, key, times=1):
+        thumb = self.driver.find_element("css selector", selector)
+        for _ in range(times):
+            thumb.send_keys(key)
+
+    def click_element(self, selector):
+        self.driver.find_element("css selector", selector).click()
+
+    def tap(self, element):
+        """Click the middle of a node or an edge of the first graph."""
+        from selenium.webdriver.common.action_chains import ActionChains
+
+        self.run("document.getElementById('graph-a').scrollIntoView({block: 'center'})")
+        at = self.run(
+            "const cy = document.getElementById('graph-a')._cyreg.cy, it = cy.getElementById(arguments[0]);"
+            "const at = it.isNode() ? it.renderedPosition() : it.renderedMidpoint();"
+            "const box = document.getElementById('graph-a').getBoundingClientRect();"
+            "return [at.x - box.width / 2, at.y - box.height / 2]",
+            element,
+        )
+        canvas = self.driver.find_element("id", "graph-a")
+        ActionChains(self.driver).move_to_element_with_offset(canvas, round(at[0]), round(at[1])).click().perform()
+
+    def screen(self, width, height, dark=False):
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
+
+    def picture(self, name):
+        clip = self.run("return {x: 0, y: 0, width: innerWidth, height: document.documentElement.scrollHeight, scale: 1}")
+        taken = self.driver.execute_cdp_cmd("Page.captureScreenshot", {"captureBeyondViewport": True, "clip": clip})
+        (self.pictures / f"{name}.png").write_bytes(base64.b64decode(taken["data"]))
+
+    def complaints(self):
+        """What the console says, but for a remark about the mouse wheel that Cytoscape always makes."""
+        return [entry["message"] for entry in self.driver.get_log("browser") if "wheel sensitivity" not in entry["message"]]
+
+
+@pytest.fixture(scope="module")
+def page(model, tmp_path_factory):
+    from selenium import webdriver
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    pictures = Path(os.environ.get("CONTEXTUALDAG_SCREENSHOTS") or tmp_path_factory.mktemp("screenshots"))
+    pictures.mkdir(parents=True, exist_ok=True)
+    downloads = tmp_path_factory.mktemp("downloads")
+    server = listen(make_app(model), "127.0.0.1", 0)
+    serving = threading.Thread(target=server.serve_forever)
+    serving.start()
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    try:
+        folder = {"behavior": "allow", "downloadPath": str(downloads)}
+        driver.execute_cdp_cmd("Browser.setDownloadBehavior", folder)
+        yield Page(driver, f"http://127.0.0.1:{server.port}/", pictures, downloads)
+    finally:
+        driver.quit()
+        server.shutdown()
+        serving.join()
+        server.server_close()
+
+
+@pytest.fixture(autouse=True)
+def wide(page):
+    page.screen(1400, 900)
+
+
+def a_context_with_edges(graphs, level):
+    """A context of the default view but for its age, with an edge, and one at another age without that edge."""
+    grid, W = graphs.along(level, graphs.default.a)[0]
+    inside = [i for i, age in enumerate(grid) if graphs.features[0].outside(age) is None]
+    j, k = np.argwhere((W[inside] != 0).any(0) & ~(W[inside] != 0).all(0))[0]
+    there = max(inside, key=lambda i: abs(W[i, j, k]))
+    return replace(graphs.default, level=level, a=(float(round(grid[there])), *graphs.default.a[1:])), Picked(int(j), int(k))
+
+
+def expected(graphs, view, values):
+    return {f"edge-{j}-{k}" for j, k in np.argwhere(graphs.graph(view.level, values))}
+
+
+def test_sliders_redraw_the_graph_with_nodes_in_place(page, graphs):
+    page.open()
+    view = graphs.default
+    assert page.edges() == expected(graphs, view, view.a)
+    places, before = page.places(), page.text("#caption-a")
+    page.press(".feature .side-a [role=slider]", "\ue010")  # End
+    page.until("return document.querySelector('#caption-a').innerText != arguments[0]", before)
+    high = graphs.features[0].bounds[1]
+    page.until("return new URLSearchParams(location.search).get('a.age') == arguments[0]", str(high))
+    assert page.edges() == expected(graphs, view, (high, *view.a[1:]))
+    assert page.places() == places
+    assert "Outside the training range: age = " in page.text("#caption-a")
+    page.picture("outside")
+    page.press("#level [role=slider]", "\ue011")  # Home
+    page.until("return document.getElementById('graph-a')._cyreg.cy.edges().length == 0")
+    assert "0 edges on average" in page.text("#level-label")
+
+
+def test_categories_redraw_the_graph(page, graphs):
+    page.open()
+    other = next(category for category in graphs.features[2].shares if category != graphs.default.a[2])
+    page.click_element(f".side-a .menu input[value='{other}']")
+    page.until("return new URLSearchParams(location.search).get('a.site') == arguments[0]", other)
+    assert page.edges() == expected(graphs, graphs.default, (*graphs.default.a[:2], other))
+
+
+def test_clicks_on_edge_and_node(page, graphs, answers):
+    view, picked = a_context_with_edges(graphs, graphs.default.level)
+    page.open(answers.links.write(view))
+    page.tap(picked.key)
+    edge = f"{graphs.names[picked.node]} → {graphs.names[picked.target]}"
+    page.until("return document.querySelector('#details h3').innerText == arguments[0]", edge)
+    page.until("return document.querySelectorAll('#curves .xaxislayer-above, #curves .xy').length > 0")
+    assert page.query()["from"] == graphs.names[picked.node]
+    page.picture("edge")
+    page.tap(f"node-{picked.node}")
+    page.until("return document.querySelector('#details h3').innerText == arguments[0]", graphs.names[picked.node])
+    assert graphs.names[picked.target] in page.text("#details")
+    assert page.run("return document.getElementById('curves-box').offsetHeight") == 0
+    page.picture("node")
+
+
+def test_comparing_two_contexts(page, graphs):
+    page.open()
+    assert not page.run("return document.getElementById('panel-b').offsetHeight")
+    page.click_element("#comparing input")
+    page.until("return document.getElementById('panel-b').offsetHeight > 0 && location.search.includes('b.age')")
+    view = graphs.default
+    page.until("return document.getElementById('graph-b')._cyreg.cy.nodes().length == arguments[0]", len(graphs.names))
+    assert (page.edges("a"), page.edges("b")) == (expected(graphs, view, view.a), expected(graphs, view, view.b))
+    differing = page.run("return document.getElementById('graph-a')._cyreg.cy.edges('.only, .turned, .ghost').length")
+    assert differing > 0
+    assert "only in" in page.text("#edges")
+    page.picture("compare")
+
+
+def test_links_bring_back_the_view(page, graphs, answers):
+    view, picked = a_context_with_edges(graphs, len(graphs.levels) - 1)
+    view = replace(view, comparing=True, b=(31.0, 1.5, "Lisbon"), picked=picked, axes=(2, 1))
+    link = answers.links.write(view)
+    page.open(link)
+    page.until("return location.search == arguments[0]", link)
+    page.until("return document.getElementById('panel-b').offsetHeight > 0")
+    assert page.edges("b") == expected(graphs, view, view.b)
+    assert page.text("#details h3").count("→") == 1
+    assert page.text("#message") == ""
+    assert page.run("return document.getElementById('link').href") == page.driver.current_url
+
+
+def test_nonsense_links_are_explained(page, graphs):
+    page.open("?a.age=young&node=../../etc/passwd")
+    page.until("return document.getElementById('message').innerText")
+    assert page.text("#message").startswith(
+        "This link does not fit this model, so here is the default view. 'age' must be a n"
+    )
+    assert page.edges() == expected(graphs, graphs.default, graphs.default.a)
+    page.click_element("#reset")
+    page.until("return !document.getElementById('message').innerText")
+
+
+def test_a_click_on_the_map_goes_there(page, graphs):
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    page.open()
+    page.until("return document.querySelector('#map .heatmaplayer image')")
+    before = page.query()
+    area = page.driver.find_element("css selector", "#map .nsewdrag")
+    ActionChains(page.driver).move_to_element_with_offset(area, -40, 50).click().perform()
+    page.until("return location.search != arguments[0]", "?" + urlsplit(page.driver.current_url).query, seconds=10)
+    after = page.query()
+    assert float(after["a.age"]) < float(before["a.age"])
+    assert float(after["a.income"]) < float(before["a.income"])
+    assert after["a.site"] == before["a.site"]
+
+
+def test_downloads(page, graphs, answers):
+    view, _ = a_context_with_edges(graphs, graphs.default.level)
+    page.open(answers.links.write(view))
+    names = {"PNG": "graph-a.png", "SVG": "graph-a.svg", "GraphML": "graph-a.graphml", "CSV": "edges-a.csv"}
+    content = {}
+    for kind, name in names.items():
+        page.run("[...document.querySelectorAll('#panel-a button')].find(b => b.innerText == arguments[0]).click()", kind)
+        path, end = page.downloads / name, time.monotonic() + 15
+        while not (path.exists() and path.stat().st_size) and time.monotonic() < end:
+            time.sleep(0.05)
+        time.sleep(0.1)
+        content[kind] = path.read_bytes()
+    edges = expected(graphs, view, view.a)
+    assert content["PNG"].startswith(b"\x89PNG")
+    assert b"<svg" in content["SVG"]
+    assert b"mood" in content["SVG"]
+    assert nx.parse_graphml(content["GraphML"].decode()).number_of_edges() == len(edges)
+    table = pd.read_csv(page.downloads / "edges-a.csv")
+    names = graphs.names
+    assert {
+        f"edge-{names.index(j)}-{names.index(k)}" for j, k in zip(table["source"], table["target"], strict=True)
+    } == edges
+    (page.pictures / "download.png").write_bytes(content["PNG"])
+
+
+def test_the_menu_is_a_way_for_the_keyboard(page, graphs):
+    page.open()
+    menu = page.driver.find_element("id", "picked")
+    menu.send_keys("\ue007")  # Enter
+    page.until("return document.querySelector('.dash-dropdown-search')")
+    page.driver.switch_to.active_element.send_keys("mood")
+    page.until("return document.querySelectorAll('.dash-dropdown-content [role=option]').length >= 1")
+    page.driver.switch_to.active_element.send_keys("\ue015", "\ue007")  # Down, Enter
+    page.until(
+        "return document.querySelector('#details h3') && document.querySelector('#details h3').innerText.includes('mood')"
+    )
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize(("name", "width"), [("wide", 1400), ("narrow", 420)])
+def test_nothing_is_cut_off(page, graphs, answers, name, width, dark):
+    page.screen(width, 900, dark)
+    view, picked = a_context_with_edges(graphs, graphs.default.level)
+    page.open(answers.links.write(replace(view, picked=picked, comparing=True)))
+    page.until("return document.querySelector('#map .heatmaplayer image')")
+    assert page.run("return document.documentElement.scrollWidth") <= width
+    box = page.run("const c = document.querySelector('#panel-a .canvas'); return [c.clientWidth, c.clientHeight]")
+    page.until(
+        "return document.getElementById('graph-a')._cyreg.cy.nodes().every(n => { const b = n.renderedBoundingBox();"
+        "return b.x1 >= -2 && b.y1 >= -2 && b.x2 <= arguments[0] + 2 && b.y2 <= arguments[1] + 2 })",
+        *box,
+    )
+    colour = page.run("return getComputedStyle(document.body).backgroundColor")
+    assert (int(colour.split("(")[1].split(",")[0]) < 100) == dark
+    page.picture(f"{name}-{'dark' if dark else 'light'}")
+
+
+def test_the_console_is_quiet_and_nothing_is_asked_elsewhere(page):
+    page.complaints()
+    page.open()
+    page.click_element("#comparing input")
+    page.until("return document.getElementById('panel-b').offsetHeight > 0")
+    assert page.complaints() == []
+    asked = page.run("return performance.getEntriesByType('resource').map(e => e.name)")
+    assert asked
+    assert all(name.startswith((page.address, "data:", "blob:")) for name in asked)
+
+
+def test_a_redraw_is_quick(page, graphs):
+    page.open()
+    took = page.driver.execute_async_script(
+        """
+        const done = arguments[0], caption = document.getElementById('caption-a'), took = [];
+        const thumb = document.querySelector('.feature .side-a [role=slider]');
+        function step() {
+          if (took.length == 12) return done(took);
+          const before = caption.innerText, begin = performance.now();
+          const look = () => {
+            if (caption.innerText == before) return requestAnimationFrame(look);
+            requestAnimationFrame(() => { took.push(performance.now() - begin); setTimeout(step, 150); });
+          };
+          thumb.focus();
+          thumb.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowRight', code: 'ArrowRight', bubbles: true}));
+          requestAnimationFrame(look);
+        }
+        step();
+        """
+    )
+    (page.pictures / "redraw.json").write_text(json.dumps(took))
+    # Far above what it takes, since other work may be going on at the same time; the file has the numbers.
+    assert np.median(took) < 1000
