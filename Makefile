@@ -2,9 +2,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
+DOCS_INSTALLED := .venv/.installed-docs
 
-
-.PHONY: demo test test-gpu check format bench clean
+.PHONY: demo test test-gpu check format bench docs clean
 
 demo: $(INSTALLED)
 	$(BIN)/contextualdag demo
@@ -28,6 +28,10 @@ format: $(INSTALLED)
 bench: $(INSTALLED)
 	$(BIN)/python benchmarks/projection.py
 
+# The pages are docs/_build/html/index.html; the examples are run on the way.
+docs: $(DOCS_INSTALLED)
+	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+
 $(INSTALLED): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "contextualdag needs Python 3.11 or newer; $(PYTHON) is older. Try: make PYTHON=python3.12"; exit 1; }
@@ -35,5 +39,10 @@ $(INSTALLED): pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@
 
+$(DOCS_INSTALLED): $(INSTALLED)
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[docs]'
+	touch $@
+
 clean:
+	rm -rf docs/_build docs/gallery docs/generated
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
