@@ -168,7 +168,10 @@ class PathFitter:
         stream, patience = (10_000 + index, 1) if polished is None else (20_000 + index, POLISHING_PATIENCE)
         fits = yield self._trainings(states, stream, None, supports, progress, patience)
         refitted = [weights_of(self.network, fit, split.Z_val) * val for fit, (_, val) in zip(fits, supports, strict=True)]
-        return replace(point, refit=replace(_cut_down(tuple(fits), refitted, split.X_val), polished=polish))
+        found = _cut_down(tuple(fits), refitted, split.X_val)
+        if polished is not None and polished.loss < found.loss:
+            found = polished  # the whole support did better, what the cut leaves of it did not
+        return replace(point, refit=replace(found, polished=polish))
 
     def _fit_budget(
         self, starts: Sequence[State], l1_budget: float, stream: int, progress: Progress | None
