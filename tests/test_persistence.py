@@ -141,7 +141,7 @@ def test_files_are_plain_and_complete(model):
     assert names_in(model) == ["metadata.json", "tensors.safetensors"]
     document = json.loads((model / "metadata.json").read_text(), parse_constant=pytest.fail)
     assert document["format"] == "contextualdag"
-    assert document["format_version"] == FORMAT_VERSION == 1
+    assert document["format_version"] == FORMAT_VERSION == 2
     assert document["kind"] == "ContextualDAG"
     assert document["content"] == {"name": "old"}
     assert document["versions"].keys() == {"contextualdag", "torch", "numpy", "python"}
@@ -179,7 +179,7 @@ def test_other_kind(model):
 def test_newer_format(model):
     rewrite(model, format_version=FORMAT_VERSION + 1)
     message = refusal(model)
-    assert "was written by a newer contextualdag (format 2," in message
+    assert "was written by a newer contextualdag (format 3," in message
     assert "upgrade contextualdag" in message
 
 
@@ -207,6 +207,14 @@ def test_missing_tensors(model):
 def test_changed_metadata(model, change):
     rewrite(model, **change)
     assert f"metadata.json of {model} was changed after it was saved" in refusal(model)
+
+
+def test_an_older_format(tmp_path, monkeypatch):
+    monkeypatch.setattr("contextualdag.persistence.FORMAT_VERSION", 1)
+    save_folder(tmp_path / "older", "model", {"name": "old"}, {})
+    monkeypatch.undo()
+    with pytest.raises(PersistenceError, match=r"was written by an older contextualdag \(format 1, and this version reads"):
+        load_folder(tmp_path / "older", "model")
 
 
 def test_changed_metadata_too_large_a_number(model):

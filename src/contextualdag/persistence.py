@@ -25,7 +25,7 @@ from contextualdag.errors import PersistenceError
 
 __all__ = ["FORMAT_VERSION", "load_folder", "save_folder"]
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 _FORMAT = "contextualdag"
 _METADATA = "metadata.json"
@@ -262,6 +262,11 @@ def _check_metadata(data: bytes, path: str | os.PathLike[str], kind: str) -> dic
     if changed:
         raise PersistenceError(
             f"{_METADATA} of {path} was changed after it was saved: its SHA-256 differs from the one it states; {repair}."
+        )
+    if version != FORMAT_VERSION:
+        raise PersistenceError(
+            f"{path} was written by an older contextualdag (format {version}, and this version reads format "
+            f"{FORMAT_VERSION}); save it anew, or load it with the version that wrote it."
         )
     if document["kind"] != kind:
         raise PersistenceError(

@@ -40,7 +40,7 @@ class ContextualDAG(PathEstimator):
         "min": the least validation loss with shrinkage, which keeps too many edges; a number: that many edges on average.
     n_members : int, default=1
         Networks that are fitted side by side from different initial weights and whose graphs are averaged, which recovers
-        graphs better; the time grows in proportion. 1 is a single network.
+        graphs better where rows are few; the time grows in proportion. 1 is a single network.
     consider_constant : bool, default=True
         Also fit one graph for all contexts, and believe it where single networks predict the validation set no better.
         Not with ``selection="min"``.

@@ -56,6 +56,16 @@ def load_results(folder: str | os.PathLike[str], version: int = 1) -> "pd.DataFr
     return pd.DataFrame(records, columns=columns)
 
 
+def results_folder(folder: str | os.PathLike[str]) -> Path:
+    """The folder of a sweep, made where it is missing."""
+    target = Path(folder)
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise PersistenceError(f"{target} is a file where a folder was expected; give the path of a folder.") from None
+    return target
+
+
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Keep the folder for this process. The system drops the lock when the process dies, however it dies."""

@@ -5,11 +5,9 @@ import os
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
-from contextualdag.errors import PersistenceError
 from contextualdag.experiments.cells import Cell, Row, cell_key, plain_rows
-from contextualdag.experiments.finished import locked, read_all, write_cell
+from contextualdag.experiments.finished import locked, read_all, results_folder, write_cell
 from contextualdag.experiments.sweep import SweepReport
 
 MOST_ENTRIES = 1 << 26  # of all training graphs that are in the memory of the GPU at once, n p^2 for each cell
@@ -41,11 +39,7 @@ def run_side_by_side(
     -------
     SweepReport
     """
-    target = Path(folder)
-    try:
-        target.mkdir(parents=True, exist_ok=True)
-    except FileExistsError:
-        raise PersistenceError(f"{target} is a file where a folder was expected; give the path of a folder.") from None
+    target = results_folder(folder)
     finished = {key for key, _ in read_all(target, version)}
     todo = [cell for cell in cells if cell_key(cell) not in finished]
     done = n_skipped = len(cells) - len(todo)

@@ -15,12 +15,11 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from contextualdag.errors import InvalidParameterError, PersistenceError, SweepError
+from contextualdag.errors import InvalidParameterError, SweepError
 from contextualdag.experiments.cells import Cell, Row, canonical, cell_key, plain_rows
-from contextualdag.experiments.finished import locked, read_all, write_cell
+from contextualdag.experiments.finished import locked, read_all, results_folder, write_cell
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -99,11 +98,7 @@ def run_sweep(
     """
     _check_settings(scheduler, n_workers, threads_per_worker, version)
     named = _named(cells)
-    target = Path(folder)
-    try:
-        target.mkdir(parents=True, exist_ok=True)
-    except FileExistsError:
-        raise PersistenceError(f"{target} is a file where a folder was expected; give the path of a folder.") from None
+    target = results_folder(folder)
     finished = {key for key, _ in read_all(target, version)}
     todo = {key: cell for key, cell in named.items() if key not in finished}
     n_skipped = len(named) - len(todo)
