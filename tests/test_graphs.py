@@ -7,7 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contextualdag.errors import CyclicGraphError, InvalidInputError
-from contextualdag.graphs import acyclic_threshold, break_cycles, is_acyclic, order_to_mask, topological_order
+from contextualdag.graphs import (
+    acyclic_threshold,
+    break_cycles,
+    depth_first_order,
+    is_acyclic,
+    order_to_mask,
+    topological_order,
+)
 
 
 @st.composite
@@ -32,11 +39,18 @@ def test_every_graph_on_three_nodes():
     assert int(is_acyclic(bits).sum()) == 25  # labelled DAGs on three nodes, OEIS A003024
 
 
-@given(integer_batches())
-def test_topological_order_points_every_edge_forward(W):
+@pytest.mark.parametrize("order_of", [topological_order, depth_first_order])
+@given(W=integer_batches())
+def test_an_order_points_every_edge_forward(order_of, W):
     W = W[is_acyclic(W)]
-    mask = order_to_mask(topological_order(W))
+    mask = order_to_mask(order_of(W))
     assert not bool(((W != 0) & ~mask).any())
+
+
+@given(integer_batches())
+def test_depth_first_order_agrees_with_networkx(W):
+    W = W[is_acyclic(W)]
+    assert depth_first_order(W).tolist() == [list(nx.dfs_postorder_nodes(to_networkx(w)))[::-1] for w in W]
 
 
 def test_topological_order_sorts_by_depth_then_index():
@@ -45,11 +59,12 @@ def test_topological_order_sorts_by_depth_then_index():
     assert topological_order(W).tolist() == [[2, 3, 0, 1]]
 
 
-def test_topological_order_names_the_cyclic_samples():
+@pytest.mark.parametrize("order_of", [topological_order, depth_first_order])
+def test_an_order_names_the_cyclic_samples(order_of):
     W = torch.zeros(3, 2, 2)
     W[1] = 1 - torch.eye(2)
     with pytest.raises(CyclicGraphError, match=r"1 of the 3 graphs have a cycle \(samples 1\)"):
-        topological_order(W)
+        order_of(W)
 
 
 def test_order_to_mask_against_pairs(gaussian):
@@ -112,13 +127,13 @@ def test_break_cycles_by_another_strength():
 def test_nothing_to_do(shape):
     W = torch.zeros(shape)
     assert is_acyclic(W).tolist() == [True] * shape[0]
-    assert topological_order(W).shape == shape[:2]
+    assert topological_order(W).shape == depth_first_order(W).shape == shape[:2]
     assert acyclic_threshold(W).tolist() == [0.0] * shape[0]
     assert break_cycles(W).shape == shape
     assert order_to_mask(topological_order(W)).shape == shape
 
 
-@pytest.mark.parametrize("function", [is_acyclic, topological_order, acyclic_threshold, break_cycles])
+@pytest.mark.parametrize("function", [is_acyclic, topological_order, depth_first_order, acyclic_threshold, break_cycles])
 @pytest.mark.parametrize("W", [torch.zeros(3, 3), torch.zeros(2, 3, 4), torch.zeros(1, 2, 2, 2), [[[0.0]]]])
 def test_bad_shapes_are_named(function, W):
     with pytest.raises(InvalidInputError, match=r"W must .* \(n, p, p\)"):

@@ -75,16 +75,40 @@ def topological_order(W: Tensor) -> Tensor:
     >>> topological_order(torch.tensor([[[0.0, 0.0, 0.0], [2.0, 0.0, 0.0], [0.0, 1.0, 0.0]]]))
     tensor([[2, 1, 0]])
     """
-    check_batch(W)
-    depth = _depth(W)
-    cyclic = (depth < 0).any(1).nonzero().flatten().tolist()
-    if cyclic:
-        shown = ", ".join(map(str, cyclic[:5])) + (", ..." if len(cyclic) > 5 else "")
-        raise CyclicGraphError(
-            f"A topological order exists only for acyclic graphs. {len(cyclic)} of the {len(W)} graphs have a cycle "
-            f"(samples {shown}). `break_cycles` removes cycles."
-        )
-    return depth.argsort(dim=1, stable=True)
+    return _depth_of_acyclic(W).argsort(dim=1, stable=True)
+
+
+def depth_first_order(W: Tensor) -> Tensor:
+    """Sort the nodes of every graph so that each edge points forward, by a search in depth.
+
+    An edge that comes or goes moves few nodes, so orders of similar graphs are similar; `topological_order` is faster.
+    Nodes without an edge stand by falling index.
+
+    Parameters
+    ----------
+    W : Tensor of shape (n, p, p)
+        Acyclic graphs.
+
+    Returns
+    -------
+    Tensor of int64, shape (n, p)
+        ``order[i, t]`` is the node at position t of graph i.
+
+    Raises
+    ------
+    CyclicGraphError
+        If a graph has a cycle.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from contextualdag.graphs import depth_first_order
+    >>> depth_first_order(torch.tensor([[[0.0, 2.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]]))
+    tensor([[2, 0, 1]])
+    """
+    _depth_of_acyclic(W)
+    orders = [_depth_first([row.nonzero()[0].tolist() for row in graph]) for graph in (W != 0).cpu().numpy()]
+    return torch.tensor(orders, dtype=torch.int64, device=W.device).view(W.shape[:2])
 
 
 def order_to_mask(order: Tensor) -> Tensor:
@@ -194,6 +218,37 @@ def break_cycles(W: Tensor, strength: Tensor | None = None) -> Tensor:
 def _magnitude(W: Tensor) -> Tensor:
     """Absolute values, without gradient; booleans count as zero and one."""
     return W.long() if W.dtype == torch.bool else W.detach().abs()
+
+
+def _depth_first(children: list[list[int]]) -> list[int]:
+    """The nodes of one graph, each before its children: the order in which a search in depth leaves them, reversed."""
+    left: list[int] = []
+    seen: set[int] = set()
+    for root in range(len(children)):
+        waiting = [(root, False)]
+        while waiting:
+            node, is_done = waiting.pop()
+            if is_done:
+                left.append(node)
+            elif node not in seen:
+                seen.add(node)
+                waiting.append((node, True))
+                waiting += [(child, False) for child in reversed(children[node])]
+    return left[::-1]
+
+
+def _depth_of_acyclic(W: Tensor) -> Tensor:
+    """The depth of every node, or an error that names the cyclic graphs."""
+    check_batch(W)
+    depth = _depth(W)
+    cyclic = (depth < 0).any(1).nonzero().flatten().tolist()
+    if cyclic:
+        shown = ", ".join(map(str, cyclic[:5])) + (", ..." if len(cyclic) > 5 else "")
+        raise CyclicGraphError(
+            f"A topological order exists only for acyclic graphs. {len(cyclic)} of the {len(W)} graphs have a cycle "
+            f"(samples {shown}). `break_cycles` removes cycles."
+        )
+    return depth
 
 
 def _depth(W: Tensor) -> Tensor:

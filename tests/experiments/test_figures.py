@@ -75,9 +75,12 @@ def test_summary_has_means_and_errors(results):
 
 
 def test_published_numbers_stand_beside_ours():
-    row = {"design": "varying", "graph": "erdos-renyi", "n": 1000, "p": 20, "m": 2, "method": "contextual", "f1": 0.5}
+    row = {"design": "varying", "graph": "erdos-renyi", "n": 1000, "p": 20, "m": 2, "method": "contextual"}
+    row |= {"f1": 0.5, "f1_se": 0.03}
     beside = with_published(pd.DataFrame([row, row | {"method": "ours"}]))
     assert beside["paper_f1"].tolist() == [pytest.approx(0.803, abs=5e-4), pytest.approx(float("nan"), nan_ok=True)]
+    together = (0.03**2 + beside["paper_f1_se"][0] ** 2) ** 0.5
+    assert beside["paper_gap"][0] == pytest.approx((0.5 - beside["paper_f1"][0]) / together)
 
 
 def test_figure_and_table_are_written(results, tmp_path):

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -71,18 +72,18 @@ def assert_same(fit, expected):
 @on_both
 @pytest.mark.parametrize("acyclicity", [Order(), LogDet()])
 def test_side_by_side_as_alone(acyclicity, device):
-    """Members with data, weights, budgets and ends of their own; one of them rests."""
+    """Members with data, weights, budgets and ends of their own; one of them rests, one keeps its last weights."""
     splits, settings = [a_split(device, seed) for seed in range(4)], TrainingSettings(1e-2, 60, 5)
     starts = [copy_state(a_network(device, seed=seed)) for seed in range(4)]
     budgets = {0: 1.0, 1: 3.0, 3: np.inf}
     layer = DAGProjection(acyclicity=acyclicity).to(device)
     together = CapturedTraining(a_network(device), layer, splits, settings)
     for _ in range(2):  # the second run starts as fresh as the first
-        fits = together.run({k: Training(starts[k], 0, budget) for k, budget in budgets.items()})
+        fits = together.run({k: Training(starts[k], 0, budget, keep_last=k == 1) for k, budget in budgets.items()})
         assert list(fits) == [0, 1, 3]
         for k, budget in budgets.items():
-            alone = a_network(device, seed=k)
-            assert_same(fits[k], train(alone, DAGProjection(budget, acyclicity).to(device), splits[k], settings))
+            alone, its = a_network(device, seed=k), replace(settings, keep_last=k == 1)
+            assert_same(fits[k], train(alone, DAGProjection(budget, acyclicity).to(device), splits[k], its))
     assert len({fit.epochs for fit in fits.values()}) > 1
 
 
@@ -151,6 +152,7 @@ def test_a_fit_on_the_gpu_and_its_graphs_on_the_cpu(tmp_path, make):
 
 WITHOUT = """
 import sys
+from dataclasses import replace
 for name in ("numba", "dask", "dash", "plotly"):
     sys.modules[name] = None  # every import of it now fails
 import warnings

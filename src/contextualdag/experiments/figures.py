@@ -46,10 +46,15 @@ def summarise(results: "pandas.DataFrame", shown: Figure) -> "pandas.DataFrame":
 
 
 def with_published(table: "pandas.DataFrame") -> "pandas.DataFrame":
-    """The summary with the published means beside it, where the paper has the size and the method."""
+    """The summary with the published means beside it, where the paper has the size and the method.
+
+    `paper_gap` is how far our F1 is above the published one, in standard errors of both together.
+    """
     columns = [*SIZE, "method", "f1", "f1_se", "shd", "estimation_error"]
     beside = published()[columns].rename(columns={name: f"paper_{name}" for name in columns[len(SIZE) + 1 :]})
-    return table.merge(beside, on=[*SIZE, "method"], how="left")
+    both = table.merge(beside, on=[*SIZE, "method"], how="left")
+    both["paper_gap"] = (both["f1"] - both["paper_f1"]) / (both["f1_se"] ** 2 + both["paper_f1_se"] ** 2) ** 0.5
+    return both
 
 
 def draw(table: "pandas.DataFrame", shown: Figure, title: str | None = None) -> "matplotlib.figure.Figure":

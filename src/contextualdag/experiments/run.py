@@ -14,7 +14,7 @@ from contextualdag.datasets import Dataset, make_fixed_dag, make_varying_dag
 from contextualdag.estimators import ClusteredDAG, ContextualDAG, FixedDAG, SortedDAG, fit_together
 from contextualdag.experiments.cells import cell_seed
 from contextualdag.experiments.designs import Cell
-from contextualdag.graphs import order_to_mask, topological_order
+from contextualdag.graphs import depth_first_order, order_to_mask
 
 Array = NDArray[np.float64]
 SCORES = {
@@ -105,7 +105,7 @@ def _prepare(cell: Cell, device: str) -> _Task:
     if method == "sorted-truth":
         model = SortedDAG.paper(**settings)
         mask, mask_val, test_mask = (
-            order_to_mask(topological_order(torch.from_numpy(part.W))).numpy() for part in (train, validation, test)
+            order_to_mask(depth_first_order(torch.from_numpy(part.W))).numpy() for part in (train, validation, test)
         )
         tables |= {"mask": mask, "mask_val": mask_val}
     elif method == "sorted-fixed":
@@ -113,7 +113,7 @@ def _prepare(cell: Cell, device: str) -> _Task:
         fixed = FixedDAG.paper(device=COMPILED, random_state=seed).fit(**tables)
         seconds = time.perf_counter() - start
         graph = torch.from_numpy(fixed.select(n_edges=within_path(fixed, n_edges)).graph_)[None]
-        model = SortedDAG.paper(order=topological_order(graph)[0].tolist(), **settings)
+        model = SortedDAG.paper(order=depth_first_order(graph)[0].tolist(), **settings)
     else:
         model = ContextualDAG(**settings) if method == "ours" else ContextualDAG.paper(**settings)
     return _Task(model, tables, test, n_edges, test_mask, seconds)

@@ -79,6 +79,7 @@ class CapturedTraining:
         on_gpu = self._device.type == "cuda"
         self._optimiser = torch.optim.Adam(self._parameters, lr=settings.learning_rate, fused=True, capturable=on_gpu)
         self._patience = torch.ones(self.n_members, dtype=torch.float64, device=self._device)
+        self._keeps_last = torch.zeros(self.n_members, dtype=torch.bool, device=self._device)
         self._numbers = torch.zeros(len(_Numbers._fields), self.n_members, dtype=torch.float64, device=self._device)
         self._copies = [self._numbers.cpu().pin_memory() if on_gpu else self._numbers.clone() for _ in range(LAG)]
         self._events = [torch.cuda.Event() if on_gpu else None for _ in range(LAG)]  # type: ignore[no-untyped-call]
@@ -165,12 +166,13 @@ class CapturedTraining:
         self._optimiser.step()
 
     def _note(self, train: Tensor, validation: Tensor) -> None:
-        """Keep the weights of members that are better than ever, and count."""
+        """Keep the weights of members that are better than ever, or want their last ones, and count."""
         last = _Numbers(*self._numbers.unbind())
         train, validation = train.double(), validation.double()
         improved = (validation < last.best_validation) & (last.done == 0)
+        kept = improved | (self._keeps_last & (last.done == 0))
         for best, parameter in zip(self._best, self._parameters, strict=True):
-            torch.where(improved.view(-1, *[1] * (best.ndim - 1)), parameter, best, out=best)
+            torch.where(kept.view(-1, *[1] * (best.ndim - 1)), parameter, best, out=best)
         best_epoch = torch.where(improved, last.epoch, last.best_epoch)
         now = _Numbers(
             epoch=last.epoch + 1,
@@ -221,6 +223,9 @@ class CapturedTraining:
             self._layer.l1_budget = budgets
         torch._foreach_copy_(self._best, self._parameters)
         self._patience.copy_(torch.tensor(patience, dtype=torch.float64))
+        self._keeps_last.copy_(
+            torch.tensor([member in wanted and wanted[member].keep_last for member in range(self.n_members)])
+        )
         self._numbers.copy_(numbers)
 
 

@@ -136,7 +136,9 @@ class PathFitter:
         """
         if not path.pretrained:
             masks = (self.split.mask, self.split.mask_val)
-            fits = yield self._trainings(self.starts, 0, None, [masks] * len(self.starts), begin("pre-training", []))
+            trainings = self._trainings(self.starts, 0, None, [masks] * len(self.starts), begin("pre-training", []))
+            # The last weights: where nodes are many the best ones are hardly trained, and the order of the nodes is a guess.
+            fits = yield [replace(training, keep_last=True) for training in trainings]
             path.pretrained = tuple(fit.state for fit in fits)
             saved(path)
         if path.largest_budget is None:

@@ -87,7 +87,8 @@ class SideBySide:
         if training.l1_budget is not None:
             self._layer.l1_budget = training.l1_budget
         torch.manual_seed(training.seed)
-        settings = replace(self._settings, patience=training.patience * self._settings.patience)
+        patience = training.patience * self._settings.patience
+        settings = replace(self._settings, patience=patience, keep_last=training.keep_last)
         return train(self._network, layer, split, settings, progress=training.progress)
 
 

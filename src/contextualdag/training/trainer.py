@@ -1,7 +1,7 @@
 """Train one network behind one layer until the validation loss stops falling."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
@@ -29,12 +29,16 @@ class Split:
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """How to descend: Adam, until `patience` epochs in a row have not improved; all samples at once without batch_size."""
+    """How to descend: Adam, until `patience` epochs in a row have not improved; all samples at once without batch_size.
+
+    The best weights are kept, or with `keep_last` the last ones.
+    """
 
     learning_rate: float = 1e-3
     max_epochs: int = 10_000
     patience: int = 10
     batch_size: int | None = None
+    keep_last: bool = False
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,7 @@ class Training:
     """A training that is wanted: from these weights, behind the projection with a budget or on a mask alone.
 
     `seed` is that of the random numbers (dropout). `progress` is told the epoch and both losses. `patience` times the usual
-    number of epochs without improvement are borne.
+    number of epochs without improvement are borne. `keep_last` asks for the last weights in place of the best ones.
     """
 
     start: State
@@ -52,11 +56,12 @@ class Training:
     mask_val: Tensor | None = None
     progress: Progress | None = None
     patience: int = 1
+    keep_last: bool = False
 
 
 @dataclass(frozen=True)
 class Fit:
-    """The best weights of one training and what they reached. `epochs` counts the steps that led to them."""
+    """The weights that one training ends with, and the best that it reached, after `epochs` steps."""
 
     state: State
     train_loss: float
@@ -93,7 +98,7 @@ def train(
     errors_of: Errors = residual_errors,
     progress: Progress | None = None,
 ) -> Fit:
-    """Descend on the mean error, stop by that of the validation set, and leave the network at its best weights.
+    """Descend on the mean error, stop by that of the validation set, and leave the network at its best or last weights.
 
     Each epoch evaluates the current weights, on the validation set with the threshold of the epoch's first batch, and then
     moves them. `progress` is told the epoch and both losses.
@@ -126,7 +131,7 @@ def train(
             progress(epoch, train_loss, validation_loss)
         if best is None or validation_loss < best.validation_loss:
             best = Fit(copy_state(network), train_loss, validation_loss, epoch)
-        elif epoch - best.epochs >= settings.patience:
+        if epoch - best.epochs >= settings.patience or epoch + 1 == settings.max_epochs:
             break
         move(loss)
         network.train()
@@ -135,6 +140,8 @@ def train(
             move(loss_of(*batch))
     if best is None:
         raise TrainingError("max_epochs must be at least 1.")
+    if settings.keep_last:
+        return replace(best, state=copy_state(network))
     network.load_state_dict(best.state)
     return best
 

@@ -1,0 +1,90 @@
+"""From the finished cells of the paper's grid to the files in results/. Nothing is trained here.
+
+contextualdag reproduce er-n --folder runs        (and er-p, sf-n, sf-p, fixed-n: the cells go to runs/cells)
+python benchmarks/paper_grid.py runs/cells results
+"""
+
+import argparse
+import itertools
+from pathlib import Path
+
+import pandas as pd
+
+from contextualdag.experiments.designs import FIGURES, METHODS
+from contextualdag.experiments.figure_files import write_table
+from contextualdag.experiments.figures import summarise, with_published, write_figure
+from contextualdag.experiments.finished import load_results
+
+OURS = "ours"
+PEERS = [method for method in METHODS if method != OURS]
+NEAR = -2.0  # standard errors below the published mean that still count as the same
+KEPT = [
+    "design",
+    "graph",
+    "n",
+    "p",
+    "m",
+    "data_set",
+    "method",
+    "choice",
+    "f1",
+    "shd",
+    "cpdag_shd",
+    "estimation_error",
+    "n_edges",
+]
+
+
+def cells(results: pd.DataFrame) -> pd.DataFrame:
+    """All rows of the figures: a size that two figures share stands in both, as in the paper's 50 cells."""
+    tables = [with_published(summarise(results, shown)).assign(figure=name) for name, shown in FIGURES.items()]
+    return pd.concat(tables, ignore_index=True)
+
+
+def agreement(table: pd.DataFrame) -> str:
+    """Ours against the paper's, method by method and cell by cell."""
+    told = table[table["choice"] == "told"]
+    lines = ["| method | cells | within two standard errors, or better | mean difference of F1 |", "|---|---|---|---|"]
+    for method in PEERS:
+        mine = told[told["method"] == method]
+        good = int((mine["paper_gap"] >= NEAR).sum())
+        lines.append(f"| {METHODS[method]} | {len(mine)} | {good} | {(mine['f1'] - mine['paper_f1']).mean():+.3f} |")
+    lines += [
+        "",
+        "F1, ours / the paper's. An asterisk: more than two combined standard errors below. In brackets: how many data sets,",
+        "where not ten.",
+        "",
+        "| figure | n | p | m | " + " | ".join(METHODS[method] for method in PEERS) + " |",
+        "|" + "---|" * (4 + len(PEERS)),
+    ]
+    for name, shown in FIGURES.items():
+        for m, n, p in itertools.product(shown.m, shown.n, shown.p):
+            here = told[(told["figure"] == name) & (told["n"] == n) & (told["p"] == p) & (told["m"] == m)]
+            lines.append(f"| {name} | {n} | {p} | {m} | " + " | ".join(_pair(here, method) for method in PEERS) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _pair(here: pd.DataFrame, method: str) -> str:
+    rows = here[here["method"] == method]
+    if rows.empty:
+        return "not run"
+    row = rows.iloc[0]
+    mark = "*" if row["paper_gap"] < NEAR else ""
+    sets = "" if row["data_sets"] == 10 else f" ({row['data_sets']})"
+    return f"{row['f1']:.3f}{mark} / {row['paper_f1']:.3f}{sets}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("cells", type=Path, help="the folder of finished cells")
+    parser.add_argument("out", type=Path, help="where to write")
+    options = parser.parse_args()
+    results = load_results(options.cells)
+    for name, shown in FIGURES.items():
+        write_figure(name, results, shown, options.out)
+    write_table(options.out / "cells.csv", results[KEPT].sort_values(KEPT[:8]), float_format="%.4f")
+    (options.out / "agreement.md").write_text(agreement(cells(results)), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
