@@ -47,12 +47,12 @@ def agreement(table: pd.DataFrame) -> str:
     lines = ["| method | cells | within two standard errors, or better | mean difference of F1 |", "|---|---|---|---|"]
     for method in PEERS:
         mine = told[told["method"] == method]
-        good = int((mine["paper_gap"] >= NEAR).sum())
+        good = int(((mine["paper_gap"] >= NEAR) | (mine["f1"] >= mine["paper_f1"])).sum())  # no gap where no error is
         lines.append(f"| {METHODS[method]} | {len(mine)} | {good} | {(mine['f1'] - mine['paper_f1']).mean():+.3f} |")
     lines += [
         "",
-        "F1, ours / the paper's. An asterisk: more than two combined standard errors below. In brackets: how many data sets,",
-        "where not ten.",
+        "F1, ours / the paper's. An asterisk: more than two combined standard errors below. In brackets: how many data",
+        "sets, where not ten.",
         "",
         "| figure | n | p | m | " + " | ".join(METHODS[method] for method in PEERS) + " |",
         "|" + "---|" * (4 + len(PEERS)),
