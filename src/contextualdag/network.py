@@ -14,6 +14,7 @@ ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
     "silu": nn.SiLU,
     "tanh": nn.Tanh,
 }
+MOST_DROPPED, LEAST_DROPPED = (5, 0.8), (500, 0.3)  # samples for each variable, and the share of hidden units
 
 
 class ContextNetwork(nn.Module):
@@ -102,6 +103,20 @@ class MeanNetwork(nn.Module):
         """Return the means (n, p)."""
         mean: Tensor = self.linear(z) + self.last(self.hidden(z))
         return mean
+
+
+def auto_dropout(n_samples: int, n_nodes: int) -> float:
+    """Share of hidden units to drop: more where there are fewer samples for each variable, linear in their logarithm.
+
+    Examples
+    --------
+    >>> from contextualdag.network import auto_dropout
+    >>> round(auto_dropout(n_samples=1000, n_nodes=20), 3)
+    0.55
+    """
+    (few, most), (many, least) = MOST_DROPPED, LEAST_DROPPED
+    way = math.log(n_samples / n_nodes / few) / math.log(many / few)
+    return most + (least - most) * min(max(way, 0.0), 1.0)
 
 
 @torch.no_grad()

@@ -8,7 +8,7 @@ from contextualdag.cli import app
 def test_benchmark_writes_a_table_and_a_picture(tmp_path):
     result = CliRunner().invoke(app, ["benchmark", "--quick", "--no-baseline", "--out", str(tmp_path)])
     assert result.exit_code == 0, result.output
-    page, picture = (tmp_path / line.rsplit("/", 1)[1] for line in result.output.split())
+    page, picture = (tmp_path / line.rsplit("/", 1)[1] for line in result.stdout.split())
     rows = [line for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("| 1000 ")]
     assert [row.split(" | ")[1] for row in rows] == ["10", "20"]
     assert picture.read_bytes().startswith(b"\x89PNG")

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from contextualdag.errors import TrainingError
-from contextualdag.network import ContextNetwork, Dropout, MeanNetwork, initialise
+from contextualdag.network import ContextNetwork, Dropout, MeanNetwork, auto_dropout, initialise
 from contextualdag.projection import DAGProjection, Order
 from contextualdag.training import selection
 from contextualdag.training.mean import HIDDEN_LAYERS, fit_means
@@ -116,6 +116,12 @@ def test_batches_hold_every_sample_once():
     fit = train(network_for(split), Spy(), split, TrainingSettings(0.01, 3, 5, batch_size=150))
     assert seen == [200, 200, 200, 200, 200]  # the last epoch only looks where the others led
     assert fit.validation_loss < float((split.X_val**2).mean())
+
+
+def test_auto_dropout_falls_with_the_samples_for_each_variable():
+    shares = [auto_dropout(n_samples=n, n_nodes=20) for n in (2, 100, 316, 1000, 3162, 10_000, 1_000_000)]
+    assert shares == pytest.approx([0.8, 0.8, 0.675, 0.55, 0.425, 0.3, 0.3], abs=1e-3)
+    assert auto_dropout(n_samples=250, n_nodes=5) == pytest.approx(auto_dropout(n_samples=1000, n_nodes=20))
 
 
 def test_dropout_drops_the_share_and_keeps_the_mean():

@@ -66,7 +66,7 @@ class ClusteredDAG(FixedDAG):
         known = self.n_clusters is None or is_count(self.n_clusters)
         require(self, known, "n_clusters", "None or an integer of at least 1")
 
-    def _build(self, n_features: int) -> None:
+    def _build(self, n_features: int, n_samples: int | None = None) -> None:
         """The centres are learned or restored."""
 
     def _learn_groups(self, Z: torch.Tensor, seed: int) -> None:

@@ -150,7 +150,7 @@ class FixedDAG(PathEstimator):
         )
         require(self, known, "penalties", "None or a sequence of numbers of at least 0")
 
-    def _build(self, n_features: int) -> None:
+    def _build(self, n_features: int, n_samples: int | None = None) -> None:
         self._n_groups = 1
 
     def _groups(self, Z: torch.Tensor) -> torch.Tensor:

@@ -66,7 +66,8 @@ def check_parameters(model: "ContextualDAG") -> None:
     widths = isinstance(model.hidden_layers, Sequence) and all(is_count(width) for width in model.hidden_layers)
     require(model, widths, "hidden_layers", "a sequence of positive integers")
     require(model, _is_one_of(model.activation, ACTIVATIONS), "activation", f"one of {sorted(ACTIVATIONS)}")
-    require(model, _in(model.dropout, 0, 1) and model.dropout < 1, "dropout", "a number in [0, 1)")
+    known = model.dropout == "auto" if isinstance(model.dropout, str) else _in(model.dropout, 0, 1) and model.dropout < 1
+    require(model, known, "dropout", "'auto' or a number in [0, 1)")
     require(model, _is_one_of(model.budgets, BUDGETS), "budgets", f"one of {sorted(BUDGETS)}")
     for name in ("n_members", "n_budgets", "max_epochs", "patience"):
         require(model, is_count(getattr(model, name)), name, "an integer of at least 1")

@@ -61,8 +61,8 @@ class PathEstimator(GraphEstimator):
         """Raise, with one sentence, at the first parameter that is not as it should be."""
 
     @abstractmethod
-    def _build(self, n_features: int) -> None:
-        """Make what the path needs on `_device`, before anything is trained or loaded."""
+    def _build(self, n_features: int, n_samples: int | None = None) -> None:
+        """Make what the path needs on `_device`, before it is trained on so many samples, or loaded."""
 
     @abstractmethod
     def _fit_path(self, data: "Prepared") -> None:
@@ -239,7 +239,7 @@ class PathEstimator(GraphEstimator):
         masks = (None if m is None else torch.tensor(m, dtype=torch.float32, device=self._device) for m in (mask, mask_val))
         split = Split(X_train, self._contexts(contexts), X_held_out, self._contexts(contexts_val), *masks)
         seed = int(rng.integers(2**31))
-        self._build(contexts.shape[1])
+        self._build(contexts.shape[1], len(contexts))
         generator = torch.Generator().manual_seed(seed)
         self._initialise(generator)
         self._mean_network = None

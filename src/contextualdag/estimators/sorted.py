@@ -54,7 +54,7 @@ learning_rate, max_epochs, patience, batch_size, validation_fraction, device, ra
         consider_constant: bool = True,
         hidden_layers: Sequence[int] = (128, 128),
         activation: str = "silu",
-        dropout: float = 0.3,
+        dropout: float | str = "auto",
         intercept: str = "contextual",
         budgets: str = "geometric",
         n_budgets: int = 50,
