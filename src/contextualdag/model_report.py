@@ -154,7 +154,7 @@ def _typical(model: Any) -> list[str]:
         return [report.heading("The graph"), report.picture(figure, _caption("The graph is the same for everyone."))]
     table = pd.concat([model.typical_context(quantile) for quantile in TYPICAL.values()], ignore_index=True)
     # Side by side where nodes are few, one under another where they need the width of the page.
-    figure = _figure(11, 4.2) if p <= 12 else _figure(10, (4.6 if p <= 25 else 6.2) * len(table))
+    figure = _figure(11, 4.2) if p <= 12 else _figure(10, (5.4 if p <= 25 else 6.2) * len(table))
     axes = figure.subplots(*((1, len(table)) if p <= 12 else (len(table), 1)))
     plot_graphs(model, table, ax=axes)
     for ax, (words, quantile) in zip(axes, TYPICAL.items(), strict=True):
@@ -233,7 +233,8 @@ def _path(model: Any) -> list[str]:
     figure = _figure(8, 4.2)
     plot_path(model, ax=figure.subplots())
     path = model.path_
-    shown = path.assign(selected=["chosen" if chosen else "" for chosen in path["selected"]])
+    chosen = ["chosen" if chosen else "" for chosen in path["selected"]]
+    shown = path.assign(epochs=path["epochs"].round().astype("Int64"), selected=chosen)
     return [
         report.heading("Path and selection"),
         report.picture(
@@ -261,7 +262,7 @@ def _data(model: Any) -> list[str]:
     return [
         report.heading("Data"),
         report.paragraph(f"{model.n_samples_} rows."),
-        report.table(summary.assign(shares=shares)),
+        report.table(summary.assign(shares=shares) if any(shares) else summary.drop(columns="shares")),
         report.table(variables),
         report.heading("Settings"),
         report.table(settings),

@@ -20,12 +20,16 @@ body { font: 16px/1.55 system-ui, sans-serif; color: var(--text); background: va
        margin: 2.5rem auto; padding: 0 1.25rem; }
 h1 { font-size: 1.7rem; line-height: 1.25; } h2 { font-size: 1.2rem; margin-top: 2.2rem; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; display: block; overflow-x: auto; }
+table + table { margin-top: 1.4rem; }
 th, td { text-align: left; padding: .3rem .9rem .3rem 0; border-bottom: 1px solid var(--line); }
 th { color: var(--soft); font-weight: 600; } figure { margin: 1.2rem 0; background: #fff; border-radius: 6px; }
-figure svg { width: 100%; height: auto; display: block; } figcaption { color: #5a5a5a; padding: 0 1rem .8rem; }
+figure > div { overflow-x: auto; }
+figure svg { width: 100%; min-width: 40rem; height: auto; display: block; }
+figcaption { color: #5a5a5a; padding: 0 1rem .8rem; }
 aside { border-left: 4px solid #d55e00; padding: .6rem 1rem; margin: 1.2rem 0;
         background: color-mix(in srgb, #d55e00 9%, var(--page)); }
 aside ul { margin: .3rem 0 0; padding-left: 1.2rem; }
+@media (max-width: 45rem) { td { white-space: nowrap; } }
 footer { color: var(--soft); font-size: .85rem; margin-top: 3rem; border-top: 1px solid var(--line); padding-top: .8rem; }
 """
 
@@ -61,7 +65,7 @@ def picture(figure: "Figure", caption: str) -> str:
         figure.savefig(buffer, format="svg", bbox_inches="tight", metadata={"Date": None})
     plt.close(figure)
     svg = buffer.getvalue()
-    return f"<figure>{svg[svg.index('<svg') :]}<figcaption>{html.escape(caption)}</figcaption></figure>"
+    return f"<figure><div>{svg[svg.index('<svg') :]}</div><figcaption>{html.escape(caption)}</figcaption></figure>"
 
 
 def write_page(path: str | os.PathLike[str], title: str, parts: Sequence[str], footer: str) -> Path:

@@ -1,14 +1,21 @@
-"""A small model with a number, a skewed number and a category as context, fitted once."""
+"""Models, each fitted once.
+
+A small one with a number, a skewed number and a category as context; that of the demo; one of the drug data.
+"""
+
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from contextualdag import ContextualDAG
-from contextualdag.datasets import make_varying_dag
+from contextualdag.datasets import load_drug_consumption, make_varying_dag
+from contextualdag.experiments.illustration import N_EDGES, N_FEATURES, N_NODES
 from contextualdag.explorer.callbacks import Answers
 from contextualdag.explorer.fitted_graphs import FittedGraphs
 
+DRUGS = Path(__file__).parents[3] / "shared" / "datasets" / "drug_consumption.data"
 NAMES = ["sleep", "mood", "stress", "<b>exercise</b>", "screen time"]
 
 
@@ -19,6 +26,25 @@ def model():
     Z = pd.DataFrame({"age": np.round(45 + 20 * data.Z[:, 0]), "income": np.exp(data.Z[:, 1]), "site": site})
     fit = ContextualDAG(hidden_layers=(32,), dropout=0.0, max_epochs=60, random_state=0, verbose=False)
     return fit.fit(pd.DataFrame(data.X, columns=NAMES), Z)
+
+
+@pytest.fixture(scope="session")
+def demo_model():
+    """As `contextualdag demo` makes it, of fewer rows and in less time."""
+    data = make_varying_dag(1000, N_NODES, N_FEATURES, n_edges=N_EDGES, random_state=0)
+    return ContextualDAG(max_epochs=30, n_budgets=8, random_state=0, verbose=False).fit(data.X, data.Z)
+
+
+@pytest.fixture(scope="session")
+def drug_model():
+    """Eighteen real variables, and graphs with more edges than are drawn."""
+    if not DRUGS.exists():
+        pytest.skip("needs ../shared/datasets/drug_consumption.data")
+    data = load_drug_consumption(DRUGS)
+    fit = ContextualDAG(
+        hidden_layers=(16,), dropout=0.0, max_epochs=30, n_budgets=8, consider_constant=False, random_state=0, verbose=False
+    )
+    return fit.fit(data.X[:800], data.Z[:800])
 
 
 @pytest.fixture(scope="session")

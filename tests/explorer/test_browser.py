@@ -1,4 +1,7 @@
-"""The page in a real browser. Screenshots go to the folder CONTEXTUALDAG_SCREENSHOTS names, or to pytest's own."""
+"""The page in a real browser, on three models.
+
+Screenshots go to the folder CONTEXTUALDAG_SCREENSHOTS names, or to pytest's own.
+"""
 
 import base64
 import json
@@ -16,6 +19,9 @@ import pandas as pd
 import pytest
 
 from contextualdag.explorer.app import make_app
+from contextualdag.explorer.callbacks import Answers
+from contextualdag.explorer.fitted_graphs import FittedGraphs
+from contextualdag.explorer.graph_elements import shown_edges
 from contextualdag.explorer.server import listen
 from contextualdag.explorer.view import Picked
 
@@ -37,11 +43,19 @@ FLAGS = (
 )
 
 
-class Page:
-    """A browser that looks at the explorer."""
+MODELS = {"simulated": "model", "demo": "demo_model", "drugs": "drug_model"}
+# For what needs a category or certain names, and for what is the same with any model.
+ON_SIMULATED = pytest.mark.parametrize("subject", ["simulated"], indirect=True)
+ON_DRUGS = pytest.mark.parametrize("subject", ["drugs"], indirect=True)
+FEW = 10  # edges that do not lie on one another
 
-    def __init__(self, driver, address, pictures, downloads):
-        self.driver, self.address, self.pictures, self.downloads = driver, address, pictures, downloads
+
+class Page:
+    """A browser that looks at the explorer; pictures are named after the model."""
+
+    def __init__(self, driver, address, subject, pictures, downloads):
+        self.driver, self.address, self.subject = driver, address, subject
+        self.pictures, self.downloads = pictures, downloads
 
     def open(self, query=""):
         self.driver.get(self.address + query)
@@ -87,19 +101,32 @@ class Page:
         self.driver.find_element("css selector", selector).click()
 
     def tap(self, element):
-        """Click the middle of a node or an edge of the first graph."""
+        """Click the middle of a node of the first graph, or an edge where no other is near."""
         from selenium.webdriver.common.action_chains import ActionChains
 
         self.run("document.getElementById('graph-a').scrollIntoView({block: 'center'})")
-        at = self.run(
-            "const cy = document.getElementById('graph-a')._cyreg.cy, it = cy.getElementById(arguments[0]);"
-            "const at = it.isNode() ? it.renderedPosition() : it.renderedMidpoint();"
-            "const box = document.getElementById('graph-a').getBoundingClientRect();"
-            "return [at.x - box.width / 2, at.y - box.height / 2]",
-            element,
-        )
+        at = np.array(self.place_of_node(element) if element.startswith("node") else self.place_on_edge(element))
         canvas = self.driver.find_element("id", "graph-a")
-        ActionChains(self.driver).move_to_element_with_offset(canvas, round(at[0]), round(at[1])).click().perform()
+        x, y = np.round(at - [canvas.rect["width"] / 2, canvas.rect["height"] / 2]).astype(int).tolist()
+        ActionChains(self.driver).move_to_element_with_offset(canvas, x, y).click().perform()
+
+    def place_of_node(self, key):
+        at = self.run("return document.getElementById('graph-a')._cyreg.cy.getElementById(arguments[0]).position()", key)
+        return at["x"], at["y"]
+
+    def place_on_edge(self, key):
+        ends = self.run(
+            "const point = at => [at.x, at.y];"
+            "return document.getElementById('graph-a')._cyreg.cy.edges().map(e => [e.id(), ["
+            "point(e.sourceEndpoint()), point((e.controlPoints() || [e.midpoint()])[0]), point(e.targetEndpoint())]])"
+        )
+        t = np.linspace(0.1, 0.9, 81)[:, None]
+        curves = {
+            one: (1 - t) ** 2 * np.array(a) + 2 * t * (1 - t) * np.array(b) + t**2 * np.array(c) for one, (a, b, c) in ends
+        }
+        own = curves.pop(key)
+        others = np.concatenate([*curves.values(), np.full((1, 2), 1e6)])
+        return own[np.linalg.norm(own[:, None] - others[None], axis=2).min(1).argmax()]
 
     def screen(self, width, height, dark=False):
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
@@ -110,7 +137,10 @@ class Page:
     def picture(self, name):
         clip = self.run("return {x: 0, y: 0, width: innerWidth, height: document.documentElement.scrollHeight, scale: 1}")
         taken = self.driver.execute_cdp_cmd("Page.captureScreenshot", {"captureBeyondViewport": True, "clip": clip})
-        (self.pictures / f"{name}.png").write_bytes(base64.b64decode(taken["data"]))
+        self.keep(f"{name}.png", base64.b64decode(taken["data"]))
+
+    def keep(self, name, content):
+        (self.pictures / f"{self.subject}-{name}").write_bytes(content)
 
     def complaints(self):
         """What the console says, but for a remark about the mouse wheel that Cytoscape always makes."""
@@ -118,7 +148,7 @@ class Page:
 
 
 @pytest.fixture(scope="module")
-def page(model, tmp_path_factory):
+def driver(tmp_path_factory):
     from selenium import webdriver
 
     options = webdriver.ChromeOptions()
@@ -126,19 +156,44 @@ def page(model, tmp_path_factory):
     for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def subject(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def fitted(request, subject):
+    return request.getfixturevalue(MODELS[subject])
+
+
+@pytest.fixture(scope="module")
+def graphs(fitted):
+    return FittedGraphs(fitted)
+
+
+@pytest.fixture(scope="module")
+def answers(graphs):
+    return Answers(graphs)
+
+
+@pytest.fixture(scope="module")
+def page(driver, subject, fitted, tmp_path_factory):
     pictures = Path(os.environ.get("CONTEXTUALDAG_SCREENSHOTS") or tmp_path_factory.mktemp("screenshots"))
     pictures.mkdir(parents=True, exist_ok=True)
     downloads = tmp_path_factory.mktemp("downloads")
-    server = listen(make_app(model), "127.0.0.1", 0)
+    driver.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(downloads)})
+    server = listen(make_app(fitted), "127.0.0.1", 0)
     serving = threading.Thread(target=server.serve_forever)
     serving.start()
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
     try:
-        folder = {"behavior": "allow", "downloadPath": str(downloads)}
-        driver.execute_cdp_cmd("Browser.setDownloadBehavior", folder)
-        yield Page(driver, f"http://127.0.0.1:{server.port}/", pictures, downloads)
+        yield Page(driver, f"http://127.0.0.1:{server.port}/", subject, pictures, downloads)
     finally:
-        driver.quit()
+        driver.get("about:blank")  # so that nothing more is asked of the server
         server.shutdown()
         serving.join()
         server.server_close()
@@ -149,47 +204,72 @@ def wide(page):
     page.screen(1400, 900)
 
 
+def few_edges(graphs):
+    """The level of the fit, or where that is dense one at which every edge can be clicked."""
+    near = min(range(len(graphs.levels)), key=lambda position: abs(graphs.levels[position].n_edges - FEW))
+    return min(near, graphs.default.level)
+
+
 def a_context_with_edges(graphs, level):
-    """A context of the default view but for its age, with an edge, and one at another age without that edge."""
+    """The default view but for its first feature, with an edge that is not there in other contexts."""
+    first = graphs.features[0]
     grid, W = graphs.along(level, graphs.default.a)[0]
-    inside = [i for i, age in enumerate(grid) if graphs.features[0].outside(age) is None]
-    j, k = np.argwhere((W[inside] != 0).any(0) & ~(W[inside] != 0).all(0))[0]
-    there = max(inside, key=lambda i: abs(W[i, j, k]))
-    return replace(graphs.default, level=level, a=(float(round(grid[there])), *graphs.default.a[1:])), Picked(int(j), int(k))
+    inside = [i for i, value in enumerate(grid) if first.outside(value) is None]
+    comes_and_goes = (W[inside] != 0).any(0) & ~(W[inside] != 0).all(0)
+    there, j, k = np.unravel_index((np.abs(W[inside]) * comes_and_goes).argmax(), W[inside].shape)
+    view = replace(graphs.default, level=level, a=(first.rounded(grid[inside[there]]), *graphs.default.a[1:]))
+    assert graphs.graph(level, view.a)[j, k]
+    return view, Picked(int(j), int(k))
 
 
-def expected(graphs, view, values):
-    return {f"edge-{j}-{k}" for j, k in np.argwhere(graphs.graph(view.level, values))}
+def drawn(graphs, view, side="a"):
+    """The edges that the page is to draw."""
+    shown = [graphs.graph(view.level, values) for values in view.contexts]
+    W = shown["ab".index(side)]
+    return {f"edge-{j}-{k}" for j, k in np.argwhere((W != 0) & shown_edges(shown, view.picked))}
 
 
 def test_sliders_redraw_the_graph_with_nodes_in_place(page, graphs):
     page.open()
-    view = graphs.default
-    assert page.edges() == expected(graphs, view, view.a)
+    view, first = graphs.default, graphs.features[0]
+    assert page.edges() == drawn(graphs, view)
     places, before = page.places(), page.text("#caption-a")
     page.press(".feature .side-a [role=slider]", "\ue010")  # End
     page.until("return document.querySelector('#caption-a').innerText != arguments[0]", before)
-    high = graphs.features[0].bounds[1]
-    page.until("return new URLSearchParams(location.search).get('a.age') == arguments[0]", str(high))
-    assert page.edges() == expected(graphs, view, (high, *view.a[1:]))
+    high = first.bounds[1]
+    page.until("return new URLSearchParams(location.search).get(arguments[0]) == arguments[1]", f"a.{first.name}", str(high))
+    assert page.edges() == drawn(graphs, replace(view, a=(high, *view.a[1:])))
     assert page.places() == places
-    assert "Outside the training range: age = " in page.text("#caption-a")
+    assert f"Outside the training range: {first.name} = " in page.text("#caption-a")
     page.picture("outside")
     page.press("#level [role=slider]", "\ue011")  # Home
     page.until("return document.getElementById('graph-a')._cyreg.cy.edges().length == 0")
     assert "0 edges on average" in page.text("#level-label")
 
 
+@ON_SIMULATED
 def test_categories_redraw_the_graph(page, graphs):
     page.open()
-    other = next(category for category in graphs.features[2].shares if category != graphs.default.a[2])
+    view = graphs.default
+    other = next(category for category in graphs.features[2].shares if category != view.a[2])
     page.click_element(f".side-a .menu input[value='{other}']")
     page.until("return new URLSearchParams(location.search).get('a.site') == arguments[0]", other)
-    assert page.edges() == expected(graphs, graphs.default, (*graphs.default.a[:2], other))
+    assert page.edges() == drawn(graphs, replace(view, a=(*view.a[:2], other)))
+
+
+@ON_DRUGS
+def test_of_very_many_edges_the_strongest_are_drawn(page, graphs, answers):
+    view = replace(graphs.default, level=len(graphs.levels) - 1)
+    n_edges = int((graphs.graph(view.level, view.a) != 0).sum())
+    page.open(answers.links.write(view))
+    assert page.edges() == drawn(graphs, view)
+    assert len(page.edges()) == 100
+    assert f"{n_edges} edges, {n_edges - 100} weaker ones not drawn" in page.text("#caption-a")
+    page.picture("dense")
 
 
 def test_clicks_on_edge_and_node(page, graphs, answers):
-    view, picked = a_context_with_edges(graphs, graphs.default.level)
+    view, picked = a_context_with_edges(graphs, few_edges(graphs))
     page.open(answers.links.write(view))
     page.tap(picked.key)
     edge = f"{graphs.names[picked.node]} → {graphs.names[picked.target]}"
@@ -208,10 +288,10 @@ def test_comparing_two_contexts(page, graphs):
     page.open()
     assert not page.run("return document.getElementById('panel-b').offsetHeight")
     page.click_element("#comparing input")
-    page.until("return document.getElementById('panel-b').offsetHeight > 0 && location.search.includes('b.age')")
-    view = graphs.default
+    page.until("return document.getElementById('panel-b').offsetHeight > 0 && location.search.includes('b.')")
+    view = replace(graphs.default, comparing=True)
     page.until("return document.getElementById('graph-b')._cyreg.cy.nodes().length == arguments[0]", len(graphs.names))
-    assert (page.edges("a"), page.edges("b")) == (expected(graphs, view, view.a), expected(graphs, view, view.b))
+    assert [page.edges(side) for side in "ab"] == [drawn(graphs, view, side) for side in "ab"]
     differing = page.run("return document.getElementById('graph-a')._cyreg.cy.edges('.only, .turned, .ghost').length")
     assert differing > 0
     assert "only in" in page.text("#edges")
@@ -220,28 +300,32 @@ def test_comparing_two_contexts(page, graphs):
 
 def test_links_bring_back_the_view(page, graphs, answers):
     view, picked = a_context_with_edges(graphs, len(graphs.levels) - 1)
-    view = replace(view, comparing=True, b=(31.0, 1.5, "Lisbon"), picked=picked, axes=(2, 1))
+    b = tuple(one.rounded(one.quantiles[15]) if one.is_number else min(one.shares) for one in graphs.features)
+    axes = tuple(range(len(graphs.features)))[:-3:-1]  # the last two, the last one first
+    view = replace(view, comparing=True, b=b, picked=picked, axes=axes)
     link = answers.links.write(view)
     page.open(link)
     page.until("return location.search == arguments[0]", link)
     page.until("return document.getElementById('panel-b').offsetHeight > 0")
-    assert page.edges("b") == expected(graphs, view, view.b)
+    assert page.edges("b") == drawn(graphs, view, "b")
     assert page.text("#details h3").count("→") == 1
     assert page.text("#message") == ""
     assert page.run("return document.getElementById('link').href") == page.driver.current_url
 
 
+@ON_SIMULATED
 def test_nonsense_links_are_explained(page, graphs):
     page.open("?a.age=young&node=../../etc/passwd")
     page.until("return document.getElementById('message').innerText")
     assert page.text("#message").startswith(
         "This link does not fit this model, so here is the default view. 'age' must be a n"
     )
-    assert page.edges() == expected(graphs, graphs.default, graphs.default.a)
+    assert page.edges() == drawn(graphs, graphs.default)
     page.click_element("#reset")
     page.until("return !document.getElementById('message').innerText")
 
 
+@ON_SIMULATED
 def test_a_click_on_the_map_goes_there(page, graphs):
     from selenium.webdriver.common.action_chains import ActionChains
 
@@ -252,13 +336,15 @@ def test_a_click_on_the_map_goes_there(page, graphs):
     ActionChains(page.driver).move_to_element_with_offset(area, -40, 50).click().perform()
     page.until("return location.search != arguments[0]", "?" + urlsplit(page.driver.current_url).query, seconds=10)
     after = page.query()
-    assert float(after["a.age"]) < float(before["a.age"])
-    assert float(after["a.income"]) < float(before["a.income"])
-    assert after["a.site"] == before["a.site"]
+    across, up, *others = (f"a.{feature.name}" for feature in graphs.features)
+    assert float(after[across]) < float(before[across])
+    assert float(after[up]) < float(before[up])
+    assert [after[key] for key in others] == [before[key] for key in others]
 
 
 def test_downloads(page, graphs, answers):
     view, _ = a_context_with_edges(graphs, graphs.default.level)
+    edges = {f"edge-{j}-{k}" for j, k in np.argwhere(graphs.graph(view.level, view.a))}  # files have all of them
     page.open(answers.links.write(view))
     names = {"PNG": "graph-a.png", "SVG": "graph-a.svg", "GraphML": "graph-a.graphml", "CSV": "edges-a.csv"}
     content = {}
@@ -269,19 +355,19 @@ def test_downloads(page, graphs, answers):
             time.sleep(0.05)
         time.sleep(0.1)
         content[kind] = path.read_bytes()
-    edges = expected(graphs, view, view.a)
     assert content["PNG"].startswith(b"\x89PNG")
     assert b"<svg" in content["SVG"]
-    assert b"mood" in content["SVG"]
+    assert graphs.names[1].encode() in content["SVG"]
     assert nx.parse_graphml(content["GraphML"].decode()).number_of_edges() == len(edges)
     table = pd.read_csv(page.downloads / "edges-a.csv")
     names = graphs.names
     assert {
         f"edge-{names.index(j)}-{names.index(k)}" for j, k in zip(table["source"], table["target"], strict=True)
     } == edges
-    (page.pictures / "download.png").write_bytes(content["PNG"])
+    page.keep("download.png", content["PNG"])
 
 
+@ON_SIMULATED
 def test_the_menu_is_a_way_for_the_keyboard(page, graphs):
     page.open()
     menu = page.driver.find_element("id", "picked")
@@ -314,6 +400,7 @@ def test_nothing_is_cut_off(page, graphs, answers, name, width, dark):
     page.picture(f"{name}-{'dark' if dark else 'light'}")
 
 
+@ON_SIMULATED
 def test_the_console_is_quiet_and_nothing_is_asked_elsewhere(page):
     page.complaints()
     page.open()
@@ -325,6 +412,7 @@ def test_the_console_is_quiet_and_nothing_is_asked_elsewhere(page):
     assert all(name.startswith((page.address, "data:", "blob:")) for name in asked)
 
 
+@pytest.mark.parametrize("subject", ["simulated", "drugs"], indirect=True)
 def test_a_redraw_is_quick(page, graphs):
     page.open()
     took = page.driver.execute_async_script(
@@ -345,6 +433,6 @@ def test_a_redraw_is_quick(page, graphs):
         step();
         """
     )
-    (page.pictures / "redraw.json").write_text(json.dumps(took))
+    page.keep("redraw.json", json.dumps(took).encode())
     # Far above what it takes, since other work may be going on at the same time; the file has the numbers.
     assert np.median(took) < 1000

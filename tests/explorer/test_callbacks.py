@@ -113,6 +113,17 @@ def test_map_counts_edges_and_a_click_goes_there(graphs, answers):
     assert categories["y"] == ["Lisbon", "Oslo & environs"]
 
 
+def test_map_marks_the_contexts_above_the_shade(graphs, answers):
+    figure = answers.map(*link(answers, replace(graphs.default, comparing=True)))
+    marks = [(one["text"], one["x"], one["y"]) for one in figure["layout"]["annotations"]]
+    assert marks == [("A", *graphs.default.a[:2]), ("B", *graphs.default.b[:2])]
+
+
+def test_the_sparsest_level_is_empty_also_outside(graphs):
+    outside = (graphs.features[0].bounds[1], graphs.features[1].bounds[1], graphs.default.a[2])
+    assert not graphs.graph(0, outside).any()
+
+
 def test_files(graphs, answers):
     view = replace(graphs.default, comparing=True)
     csv = answers.save("CSV", "b", *sent(answers, view))

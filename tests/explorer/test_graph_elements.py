@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from contextualdag.explorer.differences import differences
-from contextualdag.explorer.graph_elements import elements, signed, widest_weight
-from contextualdag.explorer.graph_style import stylesheet
+from contextualdag.explorer.graph_elements import elements, shown_edges, signed, widest_weight
+from contextualdag.explorer.graph_style import css_variables, stylesheet
 from contextualdag.explorer.placement import Placement
 from contextualdag.explorer.view import Picked
+from contextualdag.plotting.colours import DARK, LIGHT
 
 A = np.array([[0, 0.5, 0, 0], [0, 0, -1.0, 0.3], [0, 0, 0, 0], [0, 0, 0, 0]])
 B = np.array([[0, 0, 0, 0], [0.5, 0, 1.0, 0], [0, 0, 0, 0.2], [0, 0, 0, 0]])
@@ -53,6 +54,41 @@ def test_a_picked_node_shows_its_neighbours():
     assert "picked" in drawn(A, picked=Picked(1, 2))["edge-1-2"]["classes"]
 
 
+def test_of_very_many_edges_the_strongest_and_the_picked_are_drawn():
+    dense = np.triu(1 + np.arange(400.0).reshape(20, 20), 1)
+    assert shown_edges([dense], None).sum() == 100
+    assert np.sort(dense[dense > 0])[-100] == dense[shown_edges([dense], None)].min()
+    kept = shown_edges([dense], Picked(0))
+    assert kept[0, 1:].all()
+    assert shown_edges([dense], Picked(0, 1))[0, 1]
+    # What one of two graphs shows the other shows too, if it has it.
+    assert shown_edges([dense, dense[::-1, ::-1].T], None)[0, 1]
+
+
+def test_edges_left_out_are_neither_drawn_nor_ghosts():
+    kept = np.zeros((4, 4), dtype=bool)
+    kept[1, 2] = True
+    shown = drawn(A, compared=differences(A, B), shown=kept)
+    assert [key for key in shown if key.startswith("edge")] == ["edge-1-2"]
+
+
+def test_no_label_lies_on_another():
+    crossing = np.zeros((4, 4))
+    crossing[0, 3], crossing[1, 2] = 1.5, 1.4  # both middles are in the middle of the panel
+    places = np.array([[0.0, 1.0], [1.0, 1.0], [0.0, 0.0], [1.0, 0.0]])
+    found = elements(crossing, list("abcd"), Placement(places, list("abcd"), 600, 400), 1.0)
+    edges = [one for one in found if one["group"] == "edges"]
+    assert all("labelled" in one["classes"] for one in edges)
+    apart = np.abs(np.subtract(*([one["data"]["label_x"], one["data"]["label_y"]] for one in edges)))
+    assert apart[1] > 16 or apart[0] > 30
+
+
+def test_a_picked_node_leaves_labels_to_its_own_edges():
+    shown = drawn(A, picked=Picked(0))
+    assert "labelled" in shown["edge-0-1"]["classes"]
+    assert "labelled" not in shown["edge-1-2"]["classes"]
+
+
 @pytest.mark.parametrize(("width", "height"), [(900, 600), (380, 340), (300, 460)])
 @pytest.mark.parametrize("p", [1, 5, 20, 50])
 def test_boxes_are_inside_and_apart(p, width, height):
@@ -85,6 +121,12 @@ def test_weights_are_written_with_their_sign():
 
 def test_both_stylesheets_know_all_classes():
     for dark in (False, True):
-        selectors = " ".join(rule["selector"] for rule in stylesheet(dark, 12))
+        selectors = " ".join(rule["selector"] for rule in stylesheet(dark, 12, 10))
         for name in ("positive", "negative", "labelled", "only", "turned", "sign", "ghost", "picked", "faded", "parent"):
             assert f".{name}" in selectors
+
+
+def test_the_page_has_the_colours_of_the_pictures():
+    light, dark = css_variables().split("@media")
+    assert f"--positive: {LIGHT.positive};" in light
+    assert f"--positive: {DARK.positive};" in dark

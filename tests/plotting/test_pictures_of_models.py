@@ -62,6 +62,31 @@ def test_difference_draws_every_edge_of_both_once(model):
     assert_all_inside(ax.figure)
 
 
+def test_pictures_leave_out_weak_edges_and_say_so(model):
+    dense = model.select(n_edges=float(model.path_["n_edges"].max()))
+    z1, z2 = dense.typical_context(0.1), dense.typical_context(0.9)
+    W = dense.adjacency(pd.concat([z1, z2]))
+    n_edges = (W != 0).sum((1, 2))
+    assert n_edges.min() > 3
+    ax = dense.plot_graph(z1, max_edges=3)
+    assert edges_of(ax) == sorted(map(tuple, np.argwhere(np.abs(W[0]) >= np.sort(np.abs(W[0]).ravel())[-3]).tolist()))
+    assert [text.get_text() for text in ax.get_legend().get_texts()][-1] == f"{n_edges[0] - 3} weaker not drawn"
+    assert_all_inside(ax.figure)
+    for ax, one in zip(dense.plot_graphs(pd.concat([z1, z2]), max_edges=3), W, strict=True):
+        left_out = int((one != 0).sum()) - len(edges_of(ax))
+        assert 3 <= len(edges_of(ax)) <= 6
+        assert [text.get_text() for text in ax.get_legend().get_texts()][-1] == f"{left_out} weaker not drawn"
+    changed = sum(int(edges.sum()) for edges in edge_changes(*W).values())
+    ax = dense.plot_difference(z1, z2, max_edges=3)
+    assert len(edges_of(ax)) == 3
+    assert [text.get_text() for text in ax.get_legend().get_texts()][-1] == f"{changed - 3} weaker not drawn"
+    assert len(edges_of(dense.plot_difference(z1, z2))) == changed
+    # A node whose edges are left out is not as pale as one without any.
+    assert len({text.get_color() for text in dense.plot_graph(z1, max_edges=1).texts}) == 1 + int(
+        (~((W[0] != 0).any(0) | (W[0] != 0).any(1))).any()
+    )
+
+
 def test_path_marks_the_chosen_point(model):
     ax = model.plot_path()
     star = next(line for line in ax.lines if line.get_marker() == "*")
@@ -139,6 +164,7 @@ def test_models_without_a_context(fixed):
         (lambda m: m.plot_sparsity("age", "age"), "two different features"),
         (lambda m: m.plot_sparsity(resolution=1), "resolution must be an integer of at least 2"),
         (lambda m: m.plot_graph({"agge": 3}), "did you mean 'age'"),
+        (lambda m: m.plot_graph(max_edges=0), "max_edges must be an integer of at least 1. Got 0 instead."),
         (lambda m: m.plot_graph([1.0, 2.0]), "A context has 3 values"),
         (lambda m: m.plot_graph(pd.concat([m.typical_context()] * 2)), "z must be one context. Got 2"),
         (lambda m: ContextualDAG().plot_graph(), "not fitted yet"),

@@ -256,6 +256,7 @@ def test_choices_with_refits():
     assert selection.by_n_edges(points, 17) == selection.Choice(2, 0.25)
     assert selection.by_n_edges(points, 19.5) == selection.Choice(1, pytest.approx(0.0625))
     assert selection.by_n_edges(points, 20.5) == selection.Choice(1)
+    assert selection.by_n_edges(points, 0) == selection.Choice(4)  # the sparsest point, not a refit with a large cut
     assert selection.within_one_standard_error(points, lambda choice: [0.9, 1.0, 1.1]) == selection.Choice(3, 0.5)
     assert selection.within_one_standard_error(points, lambda choice: [1.0, 1.0, 1.0]) == selection.Choice(2, 0.5)
 

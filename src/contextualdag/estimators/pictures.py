@@ -12,23 +12,27 @@ if TYPE_CHECKING:
 class Pictures:
     """Methods that draw; parameters and examples are with the functions of the same names."""
 
-    def plot_graph(self, z: Any = None, *, places: np.ndarray | None = None, ax: "Axes | None" = None) -> "Axes":
+    def plot_graph(
+        self, z: Any = None, *, places: np.ndarray | None = None, max_edges: int = 100, ax: "Axes | None" = None
+    ) -> "Axes":
         """Draw the graph of a context, see `contextualdag.plotting.plot_graph`."""
         from contextualdag.plotting import plot_graph
 
-        return plot_graph(_as_model(self), z, places=places, ax=ax)
+        return plot_graph(_as_model(self), z, places=places, max_edges=max_edges, ax=ax)
 
-    def plot_graphs(self, Z: Any, *, ax: Any = None) -> np.ndarray:
+    def plot_graphs(self, Z: Any, *, max_edges: int = 100, ax: Any = None) -> np.ndarray:
         """Draw the graphs of several contexts with one layout, see `contextualdag.plotting.plot_graphs`."""
         from contextualdag.plotting import plot_graphs
 
-        return plot_graphs(_as_model(self), Z, ax=ax)
+        return plot_graphs(_as_model(self), Z, max_edges=max_edges, ax=ax)
 
-    def plot_difference(self, z1: Any, z2: Any, *, places: np.ndarray | None = None, ax: "Axes | None" = None) -> "Axes":
+    def plot_difference(
+        self, z1: Any, z2: Any, *, places: np.ndarray | None = None, max_edges: int = 100, ax: "Axes | None" = None
+    ) -> "Axes":
         """Draw what changes between two contexts, see `contextualdag.plotting.plot_difference`."""
         from contextualdag.plotting import plot_difference
 
-        return plot_difference(_as_model(self), z1, z2, places=places, ax=ax)
+        return plot_difference(_as_model(self), z1, z2, places=places, max_edges=max_edges, ax=ax)
 
     def plot_path(self, *, ax: "Axes | None" = None) -> "Axes":
         """Draw losses and edges along the path, see `contextualdag.plotting.plot_path`."""

@@ -12,6 +12,7 @@ from werkzeug.exceptions import HTTPException
 from contextualdag.errors import InvalidInputError
 from contextualdag.explorer.callbacks import Answers, connect
 from contextualdag.explorer.fitted_graphs import FittedGraphs
+from contextualdag.explorer.graph_style import css_variables
 from contextualdag.explorer.layout import page
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ ANYWHERE = ("0.0.0.0", "::", "")  # noqa: S104 - recognised, not used
 
 INDEX = """<!doctype html>
 <html lang="en">
-  <head>{%metas%}<title>{%title%}</title>{%favicon%}{%css%}</head>
+  <head>{%metas%}<title>{%title%}</title>{%favicon%}<style>{colours}</style>{%css%}</head>
   <body>{%app_entry%}<footer>{%config%}{%scripts%}{%renderer%}</footer></body>
 </html>
 """
@@ -53,7 +54,7 @@ def make_app(model: "PathEstimator", host: str = "127.0.0.1") -> Dash:
         __name__,
         assets_folder=str(Path(__file__).parent / "assets"),
         serve_locally=True,
-        index_string=INDEX,
+        index_string=INDEX.replace("{colours}", css_variables()),
         title="contextualdag",
         update_title="",
         on_error=_say,

@@ -12,7 +12,7 @@ from contextualdag.explorer.details import curves, details, edge_table, options
 from contextualdag.explorer.differences import differences
 from contextualdag.explorer.downloads import as_csv, as_graphml
 from contextualdag.explorer.fitted_graphs import FittedGraphs
-from contextualdag.explorer.graph_elements import elements, widest_weight
+from contextualdag.explorer.graph_elements import elements, shown_edges, widest_weight
 from contextualdag.explorer.graph_style import stylesheet
 from contextualdag.explorer.page_state import checked_screen, checked_view, clicked
 from contextualdag.explorer.permalink import Permalinks
@@ -61,8 +61,12 @@ class Answers:
         placement = self.placement(screen.width, screen.height)
         shown = [graphs.graph(view.level, values) for values in view.contexts]
         compared = differences(*shown) if view.comparing else []
-        drawn = [elements(W, graphs.names, placement, self._widest, view.picked, compared) for W in shown]
-        captions = [caption(graphs, view, position, W) for position, W in enumerate(shown)]
+        kept = shown_edges(shown, view.picked)
+        drawn = [elements(W, graphs.names, placement, self._widest, view.picked, compared, kept) for W in shown]
+        captions = [
+            caption(graphs, view, position, int((W != 0).sum()), int(((W != 0) & ~kept).sum()))
+            for position, W in enumerate(shown)
+        ]
         return (
             drawn[0],
             drawn[1] if view.comparing else no_update,
@@ -80,7 +84,8 @@ class Answers:
         if sent is None:
             return no_update, no_update
         screen = checked_screen(sent)
-        sheet = stylesheet(screen.dark, self.placement(screen.width, screen.height).font)
+        placement = self.placement(screen.width, screen.height)
+        sheet = stylesheet(screen.dark, placement.font, placement.label_font)
         return sheet, sheet
 
     def tell(self, link: Any, screen: Any) -> tuple[Any, Any, Any, Any]:

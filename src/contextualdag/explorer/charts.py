@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contextualdag.explorer.features import Feature, Value
-from contextualdag.explorer.graph_style import Palette, palette
+from contextualdag.explorer.graph_style import palette
 from contextualdag.explorer.view import Values
+from contextualdag.plotting.colours import Palette
 
 if TYPE_CHECKING:
     from contextualdag.estimators.tables import Array
@@ -51,7 +52,7 @@ def edge_over_features(
     ink = palette(dark)
     rows = [position for position, feature in enumerate(features) if feature.varies]
     j, k = edge
-    directions = [(j, k, ink.chosen), (k, j, ink.turned)]
+    directions = [(j, k, ink.gained), (k, j, ink.turned)]
     directions = [d for d in directions if d[:2] == edge or any(W[:, d[0], d[1]].any() for s in shown for _, W in s[2])]
     n_lines = len(directions) * len(shown)
     above = LEGEND * n_lines + 6 if n_lines > 1 else 8
@@ -141,30 +142,28 @@ def sparsity_map(
         figure["data"].append(heat)
         figure["layout"]["yaxis"] = _axis(ink, second.name, second)
         figure["layout"]["shapes"] += _outside(second, ink, "y", "x domain")
-    marks = {
-        "x": x,
-        "y": y,
-        "text": list(letters),
-        "type": "scatter",
-        "mode": "markers+text",
-        "hoverinfo": "skip",
-        "cliponaxis": False,
-    }
-    marks |= {"marker": {"size": 20, "color": ink.page, "line": {"color": ink.text, "width": 2}}, "showlegend": False}
-    figure["data"].append(marks | {"textfont": {"size": 12, "color": ink.text}})
+    # Annotations, since the shade over what lies outside is drawn over everything else.
+    box = {"showarrow": False, "bgcolor": ink.background, "bordercolor": ink.text, "borderwidth": 2, "borderpad": 3}
+    box |= {"font": {"size": 12, "color": ink.text}}
+    for letter, across, up in zip(letters, x, y, strict=True):
+        figure["layout"]["annotations"].append(box | {"text": letter, "x": across, "y": up})
     return figure
 
 
 def _empty(ink: Palette, height: int) -> Figure:
     clear = "rgba(0,0,0,0)"
-    layout = {"paper_bgcolor": clear, "plot_bgcolor": clear, "height": height, "shapes": [], "hovermode": "closest"}
-    layout |= {"font": {"color": ink.text, "family": "system-ui, sans-serif", "size": 12}, "dragmode": False}
+    layout = {"paper_bgcolor": clear, "plot_bgcolor": clear, "height": height, "shapes": [], "annotations": []}
+    layout |= {
+        "font": {"color": ink.text, "family": "system-ui, sans-serif", "size": 12},
+        "dragmode": False,
+        "hovermode": "closest",
+    }
     layout |= {"margin": {"l": 40, "r": 8, "t": 8, "b": 30}, "showlegend": False, "bargap": 0.4}
     return {"data": [], "layout": layout}
 
 
 def _axis(ink: Palette, title: str | None, feature: Feature | None = None, **more: object) -> dict[str, Any]:
-    axis: dict[str, Any] = {"gridcolor": ink.line, "linecolor": ink.line, "zerolinecolor": ink.soft, "zeroline": False}
+    axis: dict[str, Any] = {"gridcolor": ink.line, "linecolor": ink.line, "zerolinecolor": ink.faint, "zeroline": False}
     axis |= {"fixedrange": True, "tickfont": {"size": 11}, "nticks": 6}
     if feature is not None:
         if feature.is_number:
@@ -181,7 +180,7 @@ def _outside(feature: Feature, ink: Palette, along: str, across: str) -> list[di
     if not feature.is_number:
         return []
     (low, high), here, there = feature.bounds, along[0], across[0]
-    shade = {"type": "rect", "layer": "above", "fillcolor": ink.page, "opacity": 0.55, "line": {"width": 0}}
+    shade = {"type": "rect", "layer": "above", "fillcolor": ink.background, "opacity": 0.55, "line": {"width": 0}}
     shade |= {f"{here}ref": along, f"{there}ref": across, f"{there}0": 0, f"{there}1": 1}
     return [
         shade | {f"{here}0": start, f"{here}1": end}

@@ -6,6 +6,7 @@ from urllib.parse import quote
 import numpy as np
 
 from contextualdag.explorer.features import Feature
+from contextualdag.plotting.colours import DARK, LIGHT
 
 if TYPE_CHECKING:
     from contextualdag.estimators.tables import Array
@@ -14,8 +15,8 @@ WIDTH, HEIGHT = 240, 40
 POINTS = 121
 # A picture in an <img> still hears which colours the reader's system asks for.
 STYLE = (
-    "path{fill:#9cc3df}rect{fill:#6b6b68;opacity:.16}"
-    "@media(prefers-color-scheme:dark){path{fill:#2b5f86}rect{fill:#a3a39e;opacity:.2}}"
+    f"path{{fill:{LIGHT.scale[1]}}}rect{{fill:{LIGHT.missing};opacity:.2}}"
+    f"@media(prefers-color-scheme:dark){{path{{fill:{DARK.scale[1]}}}rect{{fill:{DARK.missing};opacity:.2}}}}"
 )
 
 

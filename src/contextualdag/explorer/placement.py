@@ -112,6 +112,22 @@ class Placement:
         room: Array = np.where(beside, apart[:, :, 0], np.inf).min(1) - 2
         return room
 
+    @property
+    def label_font(self) -> float:
+        """Height of what is written on edges."""
+        return max(self.font - 2, 10)
+
+    def line(self, j: int, k: int, at: Sequence[float]) -> "Array":
+        """Points (n, 2) of the line between two boxes, at shares of it."""
+        half = np.stack([self.widths / 2, np.full(len(self.widths), self.box_height / 2)], axis=1)
+        control = self._control(j, k, self.bend(j, k))
+        start, end = (
+            self.centres[node]
+            + (away := control - self.centres[node]) * min(1, *(half[node] / np.maximum(np.abs(away), 1e-9)))
+            for node in (j, k)
+        )
+        return _curve(start, control, end, np.array(at))
+
     def has_room_for_label(self, j: int, k: int) -> bool:
         """Whether the line between two boxes is long enough to write on."""
         across, down = np.abs(self.centres[j] - self.centres[k])
@@ -122,17 +138,13 @@ class Placement:
         if j > k:
             return -self.bend(k, j)  # the same line, seen from the other end
         start, end = self.centres[j], self.centres[k]
-        direction = end - start
-        normal = np.array([-direction[1], direction[0]]) / (np.hypot(*direction) or 1)
         others = [node for node in range(len(self.centres)) if node not in (j, k)]
         if not others:
             return 0
         half = np.stack([self.widths[others] / 2, np.full(len(others), self.box_height / 2)], axis=1)
         best, most = 0, -np.inf
         for bend in BENDS:
-            control = (start + end) / 2 + normal * bend
-            t = ALONG[:, None]
-            line = (1 - t) ** 2 * start + 2 * t * (1 - t) * control + t**2 * end
+            line = _curve(start, self._control(j, k, bend), end, ALONG)
             beyond = (np.abs(line[:, None] - self.centres[others][None]) - half[None]).max(2)
             border = float(np.minimum(line, self.size - line).min())
             clearance = min(
@@ -143,3 +155,18 @@ class Placement:
             if clearance > most + 1:
                 best, most = bend, clearance
         return best
+
+    def _control(self, j: int, k: int, bend: float) -> "Array":
+        """Where the middle of an edge is pulled to."""
+        start, end = self.centres[j], self.centres[k]
+        direction = end - start
+        normal = np.array([-direction[1], direction[0]]) / (np.hypot(*direction) or 1)
+        control: Array = (start + end) / 2 + normal * bend
+        return control
+
+
+def _curve(start: "Array", control: "Array", end: "Array", at: "Array") -> "Array":
+    """Points of a quadratic curve."""
+    t = at[:, None]
+    points: Array = (1 - t) ** 2 * start + 2 * t * (1 - t) * control + t**2 * end
+    return points

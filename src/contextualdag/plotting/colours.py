@@ -1,4 +1,4 @@
-"""Colours that suit the background a picture is drawn on, and people who see colours differently."""
+"""The one table of colours, light and dark, for pictures and for the explorer page; people see colours differently."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -12,7 +12,10 @@ POSITIVE, NEGATIVE, MISSING = "#0072B2", "#D55E00", "#8A8A8A"
 
 @dataclass(frozen=True)
 class Palette:
-    """What each thing in a picture is coloured. `faint` is for what is there but not the point."""
+    """What each thing is coloured.
+
+    `faint` is for what is there but not the point, `line` for grids, `mark` is as of a marker pen, `scale` from few to many.
+    """
 
     background: str
     text: str
@@ -26,6 +29,9 @@ class Palette:
     lost: str
     turned: str
     warning: str
+    line: str
+    mark: str
+    scale: tuple[str, ...]
 
 
 LIGHT = Palette(
@@ -41,9 +47,12 @@ LIGHT = Palette(
     lost="#D55E00",
     turned="#A3428F",
     warning="#B3261E",
+    line="#D9D9D4",
+    mark="#F0C808",
+    scale=("#F3F6F9", "#9CC3DF", "#3D8BBD", "#0B4A78"),
 )
 DARK = Palette(
-    background="#000000",
+    background="#1B1C1E",
     text="#F2F2EE",
     faint="#85857F",
     node="#2A2B2E",
@@ -55,6 +64,9 @@ DARK = Palette(
     lost="#FF9248",
     turned="#E08BD0",
     warning="#FF7B72",
+    line="#3D3E42",
+    mark="#B39700",
+    scale=("#222A31", "#2B5F86", "#4E9FD1", "#C9E6F8"),
 )
 
 

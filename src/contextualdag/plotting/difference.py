@@ -8,6 +8,7 @@ from contextualdag.plotting.colours import palette_of
 from contextualdag.plotting.contexts import GraphModel, context_words, read_context
 from contextualdag.plotting.drawing import Canvas, joined, new_axes, title
 from contextualdag.plotting.graph import OUTSIDE, STRIP, explain
+from contextualdag.plotting.strongest import MOST_EDGES, strongest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,7 +54,13 @@ def edge_changes(W1: np.ndarray, W2: np.ndarray, small: float = SMALL) -> dict[s
 
 
 def plot_difference(
-    model: GraphModel, z1: Any, z2: Any, *, places: np.ndarray | None = None, ax: "Axes | None" = None
+    model: GraphModel,
+    z1: Any,
+    z2: Any,
+    *,
+    places: np.ndarray | None = None,
+    max_edges: int = MOST_EDGES,
+    ax: "Axes | None" = None,
 ) -> "Axes":
     """Draw what changes from one context to another: edges gained, lost, turned round, and stronger or weaker.
 
@@ -65,6 +72,8 @@ def plot_difference(
         Before and after.
     places : array of shape (p, 2), optional
         Where to draw the nodes; by default as `layered_layout` says for both graphs.
+    max_edges : int, default=100
+        Draw at most this many edges, those that change most; the legend says how many are left out.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default on a new figure.
 
@@ -85,8 +94,12 @@ def plot_difference(
     ax = new_axes(len(model.names_)) if ax is None else ax
     colors = palette_of(ax)
     _title(ax, model, contexts)
-    canvas = Canvas.prepare(ax, model.names_, W, places, strip=STRIP)
     changes = edge_changes(W[0], W[1])
+    every = np.any(list(changes.values()), axis=0)
+    # Edges that stay as they are come last, but they come.
+    change = np.where(every, np.abs(W[1] - W[0]) + 1e-6 * np.abs(W).max(0), 0)
+    shown = strongest(change[None], max_edges)
+    canvas = Canvas.prepare(ax, model.names_, W * (shown | shown.T), places, strip=STRIP)
     stronger = np.abs(W[1]) > np.abs(W[0])
     styles = {
         "same": (changes["same"], colors.faint, "solid"),
@@ -100,12 +113,13 @@ def plot_difference(
     for zorder, (kind, (edges, color, line)) in enumerate(styles.items()):
         # Where an edge stays, the change is the message; where it comes, goes or turns, its weight.
         size = np.abs(W[1] - W[0]) if kind in ("weaker", "stronger") else np.abs(W).max(0)
-        for j, k in zip(*np.nonzero(edges), strict=True):
+        for j, k in zip(*np.nonzero(edges & shown), strict=True):
             canvas.edge(int(j), int(k), 0.1 if kind == "same" else size[j, k] / largest, color, line, 2 + zorder / 10)
     canvas.nodes(joined((W != 0).any(0)))
-    shown = {kind: (color, line, f"{kind} ({int(edges.sum())})") for kind, (edges, color, line) in styles.items()}
+    labels = {kind: (color, line, f"{kind} ({int(edges.sum())})") for kind, (edges, color, line) in styles.items()}
     always = ("gained", "lost", "turned")
-    explain(ax, [shown[kind] for kind in (*always, "stronger", "weaker", "same") if kind in always or styles[kind][0].any()])
+    kinds = [kind for kind in (*always, "stronger", "weaker", "same") if kind in always or styles[kind][0].any()]
+    explain(ax, [labels[kind] for kind in kinds], left_out=int((every & ~shown).sum()))
     return ax
 
 

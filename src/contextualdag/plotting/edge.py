@@ -100,7 +100,7 @@ def _lines(ax: "Axes", values: np.ndarray, lines: dict[str, Any], outside: np.nd
         ax.plot(at, np.where(beyond, np.nan, broken), color=color, linewidth=2.2, label=label)
     if not outside.all():
         inside = values[~outside]
-        ax.axvspan(inside[0], inside[-1], color=colors.faint, alpha=0.14, linewidth=0, zorder=0)
+        ax.axvspan(inside[0], inside[-1], color=colors.faint, alpha=0.2, linewidth=0, zorder=0)
     ax.set_xlim(values[0], values[-1])
     if outside.any():
         title(ax, "dotted: outside the range of the data, a guess")

@@ -35,8 +35,11 @@ def by_budget(points: list[PathPoint], l1_budget: float) -> Choice:
 def by_n_edges(points: list[PathPoint], n_edges: float) -> Choice:
     """Graphs with `n_edges` edges on average: of all refits with as many or more, the one that loses least by the cut.
 
-    Where no refit has as many, the point whose shrunken graphs have nearest to that many, the sparser on ties.
+    Where no refit has as many, the point whose shrunken graphs have nearest to that many, the sparser on ties. No edges are
+    none anywhere, also in contexts where a cut would leave some.
     """
+    if n_edges == 0:
+        return Choice(nearest(points, 0))
     cut_to = {i: _cut_to(points[i], n_edges) for i in _candidates(points)}
     losses = {i: found[1] for i, found in cut_to.items() if found is not None}
     if not losses:
