@@ -112,6 +112,15 @@ def test_other_fits_are_not_mistaken_for_these(finished, never_fit, monkeypatch,
             (tmp_path / hidden.name).rename(hidden)
 
 
+def test_one_graph_for_all_is_said_to_be_believed(finished):
+    study = read_study(finished[0] / "drug")
+    for fit in study.summary["fits"]:
+        fit["varies"] = fit["intercept"] == "contextual" or fit["settings"] == "paper"
+    page = describe(study, comparison(study))
+    assert page.count("One graph for all people predicts as well") == 1
+    assert "is believed: one mean for all." in page
+
+
 def test_quick_leaves_the_papers_settings_out(small, tmp_path):
     data = tmp_path / "drug_consumption.data"
     data.write_bytes(small)

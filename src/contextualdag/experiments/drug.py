@@ -176,7 +176,8 @@ def _write_tables(home: Path, fits: list[DrugFit], data: "DrugConsumption", devi
         model = ContextualDAG.load(fit.folder, device)
         of_fit = {"settings": fit.settings, "intercept": fit.intercept}
         paths.append(_marked(model.path_, of_fit))
-        records.append(of_fit | _read_record(fit) | {"loss_without_edges": _loss_without_edges(model)})
+        about = {"loss_without_edges": _loss_without_edges(model), "varies": model.varies_}
+        records.append(of_fit | _read_record(fit) | about)
         records[-1]["parameters"] = fit.parameters
         for choice in CHOICES[fit.settings]:
             chosen = model if choice == "own" else model.select(n_edges=_within(model))

@@ -185,6 +185,9 @@ def intercept_changes(study: DrugStudy, table: "pandas.DataFrame", settings: str
     if (settings, "own") in study.variants():
         own = [study.mean_edges(settings, intercept, "own") for intercept in ("contextual", "constant")]
         text += f" By the estimator's own choice there are {own[0]:.1f} edges on average ({own[1]:.1f})."
+    believed = [words for intercept, words in INTERCEPT_WORDS.items() if not study.fit(settings, intercept)["varies"]]
+    if believed:
+        text += f" One graph for all people predicts as well as graphs that vary, and is believed: {' and '.join(believed)}."
     return text
 
 
