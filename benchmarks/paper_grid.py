@@ -1,7 +1,7 @@
 """From the finished cells of the paper's grid to the files in results/. Nothing is trained here.
 
-contextualdag reproduce er-n --folder runs        (and er-p, sf-n, sf-p, fixed-n: the cells go to runs/cells)
-python benchmarks/paper_grid.py runs/cells results
+First `contextualdag reproduce er-n --out runs`, and er-p, sf-n, sf-p, fixed-n, whose cells all go to runs/cells; then
+`python benchmarks/paper_grid.py runs/cells results`.
 """
 
 import argparse
@@ -15,24 +15,10 @@ from contextualdag.experiments.figure_files import write_table
 from contextualdag.experiments.figures import summarise, with_published, write_figure
 from contextualdag.experiments.finished import load_results
 
-OURS = "ours"
-PEERS = [method for method in METHODS if method != OURS]
+OF_THE_PAPER = [method for method in METHODS if method != "ours"]
 NEAR = -2.0  # standard errors below the published mean that still count as the same
-KEPT = [
-    "design",
-    "graph",
-    "n",
-    "p",
-    "m",
-    "data_set",
-    "method",
-    "choice",
-    "f1",
-    "shd",
-    "cpdag_shd",
-    "estimation_error",
-    "n_edges",
-]
+IDENTITY = ["design", "graph", "n", "p", "m", "data_set", "method", "choice"]
+SCORES = ["f1", "shd", "cpdag_shd", "estimation_error", "n_edges"]
 
 
 def cells(results: pd.DataFrame) -> pd.DataFrame:
@@ -45,7 +31,7 @@ def agreement(table: pd.DataFrame) -> str:
     """Ours against the paper's, method by method and cell by cell."""
     told = table[table["choice"] == "told"]
     lines = ["| method | cells | within two standard errors, or better | mean difference of F1 |", "|---|---|---|---|"]
-    for method in PEERS:
+    for method in OF_THE_PAPER:
         mine = told[told["method"] == method]
         good = int(((mine["paper_gap"] >= NEAR) | (mine["f1"] >= mine["paper_f1"])).sum())  # no gap where no error is
         lines.append(f"| {METHODS[method]} | {len(mine)} | {good} | {(mine['f1'] - mine['paper_f1']).mean():+.3f} |")
@@ -54,13 +40,15 @@ def agreement(table: pd.DataFrame) -> str:
         "F1, ours / the paper's. An asterisk: more than two combined standard errors below. In brackets: how many data",
         "sets, where not ten.",
         "",
-        "| figure | n | p | m | " + " | ".join(METHODS[method] for method in PEERS) + " |",
-        "|" + "---|" * (4 + len(PEERS)),
+        "| figure | n | p | m | " + " | ".join(METHODS[method] for method in OF_THE_PAPER) + " |",
+        "|" + "---|" * (4 + len(OF_THE_PAPER)),
     ]
     for name, shown in FIGURES.items():
         for m, n, p in itertools.product(shown.m, shown.n, shown.p):
             here = told[(told["figure"] == name) & (told["n"] == n) & (told["p"] == p) & (told["m"] == m)]
-            lines.append(f"| {name} | {n} | {p} | {m} | " + " | ".join(_pair(here, method) for method in PEERS) + " |")
+            lines.append(
+                f"| {name} | {n} | {p} | {m} | " + " | ".join(_pair(here, method) for method in OF_THE_PAPER) + " |"
+            )
     return "\n".join(lines) + "\n"
 
 
@@ -75,14 +63,14 @@ def _pair(here: pd.DataFrame, method: str) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("cells", type=Path, help="the folder of finished cells")
     parser.add_argument("out", type=Path, help="where to write")
     options = parser.parse_args()
     results = load_results(options.cells)
     for name, shown in FIGURES.items():
         write_figure(name, results, shown, options.out)
-    write_table(options.out / "cells.csv", results[KEPT].sort_values(KEPT[:8]), float_format="%.4f")
+    write_table(options.out / "cells.csv", results[IDENTITY + SCORES].sort_values(IDENTITY), float_format="%.4f")
     (options.out / "agreement.md").write_text(agreement(cells(results)), encoding="utf-8")
 
 

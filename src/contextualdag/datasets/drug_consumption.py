@@ -286,7 +286,7 @@ def _published(content: bytes, where: str) -> Array:
 
 def _download(file: Path, *, allowed: bool) -> Array:
     """Fetch the data and keep them in `file`. Nothing is written before all is checked."""
-    by_hand = f"Put {_FILE} at {file} by hand, or give its place as 'path'."
+    by_hand = f"Put {_FILE} at {file} by hand, or give its place as 'path' (in the terminal, --data)."
     if not allowed:
         raise PersistenceError(f"There is no {file}, and download=False rules out to fetch it from {URL}. {by_hand}")
     try:

@@ -116,7 +116,7 @@ def within_one_standard_error(points: list[PathPoint], losses_of: Callable[[Choi
 
 
 def at_its_best_cut(points: list[PathPoint], index: int) -> Choice:
-    """A point with its refit, the cut that which is best for it, or shrunken where there is no refit."""
+    """A point with its refit at the cut that is best for it, or shrunken where there is no refit."""
     refit = points[index].refit
     return Choice(index) if refit is None else Choice(index, refit.cuts[refit.best])
 
