@@ -141,7 +141,7 @@ def test_files_are_plain_and_complete(model):
     assert names_in(model) == ["metadata.json", "tensors.safetensors"]
     document = json.loads((model / "metadata.json").read_text(), parse_constant=pytest.fail)
     assert document["format"] == "contextualdag"
-    assert document["format_version"] == FORMAT_VERSION == 2
+    assert document["format_version"] == FORMAT_VERSION == 3
     assert document["kind"] == "ContextualDAG"
     assert document["content"] == {"name": "old"}
     assert document["versions"].keys() == {"contextualdag", "torch", "numpy", "python"}
@@ -179,7 +179,7 @@ def test_other_kind(model):
 def test_newer_format(model):
     rewrite(model, format_version=FORMAT_VERSION + 1)
     message = refusal(model)
-    assert "was written by a newer contextualdag (format 3," in message
+    assert f"was written by a newer contextualdag (format {FORMAT_VERSION + 1}," in message
     assert "upgrade contextualdag" in message
 
 

@@ -14,7 +14,7 @@ ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
     "silu": nn.SiLU,
     "tanh": nn.Tanh,
 }
-MOST_DROPPED, LEAST_DROPPED = (5, 0.8), (500, 0.3)  # samples for each variable, and the share of hidden units
+MOST_DROPPED, LEAST_DROPPED = (3, 0.8), (300, 0.2)  # samples for each variable and feature, and the share of hidden units
 
 
 class ContextNetwork(nn.Module):
@@ -105,17 +105,17 @@ class MeanNetwork(nn.Module):
         return mean
 
 
-def auto_dropout(n_samples: int, n_nodes: int) -> float:
-    """Share of hidden units to drop: more where there are fewer samples for each variable, linear in their logarithm.
+def auto_dropout(n_samples: int, n_nodes: int, n_features: int) -> float:
+    """Share of hidden units to drop: more where samples are few for each variable and feature, linear in their logarithm.
 
     Examples
     --------
     >>> from contextualdag.network import auto_dropout
-    >>> round(auto_dropout(n_samples=1000, n_nodes=20), 3)
-    0.55
+    >>> round(auto_dropout(n_samples=1200, n_nodes=20, n_features=2), 3)
+    0.5
     """
     (few, most), (many, least) = MOST_DROPPED, LEAST_DROPPED
-    way = math.log(n_samples / n_nodes / few) / math.log(many / few)
+    way = math.log(n_samples / (n_nodes * n_features) / few) / math.log(many / few)
     return most + (least - most) * min(max(way, 0.0), 1.0)
 
 

@@ -25,7 +25,7 @@ from contextualdag.errors import PersistenceError
 
 __all__ = ["FORMAT_VERSION", "load_folder", "save_folder"]
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 
 _FORMAT = "contextualdag"
 _METADATA = "metadata.json"

@@ -106,10 +106,11 @@ def test_what_people_read():
 
 
 def test_settings_reach_the_estimator():
-    arguments = ["--context", "age", "--nodes", "mood,sleep,stress", "--max-epochs", 3]
+    arguments = ["--context", "age", "--nodes", "mood,sleep,stress", "--max-epochs", 3, "--members", 2]
     assert invoke("data.csv", *arguments, "--edges", 2, "--acyclicity", "logdet", "--out", "a").exit_code == 0
     model = load_model_of_any_kind("a")
     assert (model.selection, model.acyclicity, model.max_epochs, model.random_state) == (2, "logdet", 3, 0)
+    assert model.n_members == 2
     arguments = ["--method", "fixed", "--nodes", "mood,sleep,stress", "--selection", "1se", "--validation-fraction", 0.5]
     assert invoke("data.csv", *arguments, "--out", "b").exit_code == 0
     model = load_model_of_any_kind("b")
@@ -159,6 +160,8 @@ def test_parquet(table):
         (["--context", "age", "--edges", "2", "--selection", "min"], "not both"),
         (["--context", "age", "--clusters", "2"], "--clusters: It is for --method clustered."),
         (["--method", "fixed", "--acyclicity", "order"], "--acyclicity: It is for --method contextual."),
+        (["--method", "fixed", "--members", "2"], "--members: It is for --method contextual."),
+        (["--context", "age", "--members", "0"], "--members"),
         (["--context", "age", "--validation-fraction", "1"], "between 0 and 1"),
         (["--context", "age", "--device", "gpu"], "Got 'gpu'"),
         (["--context", "age,,site"], "Names with commas between them were expected. Got 'age,,site'."),

@@ -18,7 +18,7 @@ from contextualdag.graphs import is_acyclic
 from contextualdag.metrics import f1_score
 from contextualdag.projection import Order
 
-QUICK = {"hidden_layers": (32,), "learning_rate": 1e-2, "random_state": 0}
+QUICK = {"hidden_layers": (32,), "learning_rate": 1e-2, "n_members": 1, "random_state": 0}
 
 
 @pytest.fixture(scope="module")
@@ -212,10 +212,19 @@ def test_one_context_feature_may_be_a_plain_sequence(data):
     assert by_name.encoder_.names == ("z1",)
 
 
-def test_a_bar_on_a_terminal_and_silence_elsewhere(data, capfd, monkeypatch):
+def test_a_bar_on_a_terminal_and_lines_now_and_then_elsewhere(data, capfd, monkeypatch):
     quick = {"hidden_layers": (4,), "max_epochs": 3, "n_budgets": 2, "random_state": 0}
     ContextualDAG(**quick).fit(data.X[:100], data.Z[:100])
     assert capfd.readouterr() == ("", "")
+    with monkeypatch.context() as patch:
+        patch.setattr("contextualdag.estimators.progress.SECONDS_BETWEEN_LINES", 0)
+        ContextualDAG(**quick).fit(data.X[:100], data.Z[:100])
+        out, shown = capfd.readouterr()
+        assert out == ""
+        assert re.search(r"^pre-training: loss [\d.]+, validation [\d.]+$", shown, re.MULTILINE)
+        assert re.search(r"^refit: [\d.]+ edges, loss [\d.]+, validation [\d.]+, 0:00 left$", shown, re.MULTILINE)
+        ContextualDAG(**quick, verbose=False).fit(data.X[:100], data.Z[:100])
+        assert capfd.readouterr() == ("", "")
     monkeypatch.setenv("FORCE_COLOR", "1")  # rich then takes anything for a terminal
     ContextualDAG(**quick).fit(data.X[:100], data.Z[:100])
     out, shown = capfd.readouterr()

@@ -14,11 +14,11 @@ from contextualdag.training.path import (
     Path,
     PathFitter,
     PathPoint,
-    Refit,
     equispaced_budgets,
     geometric_budgets,
     shrunken_graphs,
 )
+from contextualdag.training.refit import Refit
 from contextualdag.training.side_by_side import SideBySide
 from contextualdag.training.trainer import Fit, NoProjection, Split, TrainingSettings, copy_state, residual_errors, train
 
@@ -118,10 +118,11 @@ def test_batches_hold_every_sample_once():
     assert fit.validation_loss < float((split.X_val**2).mean())
 
 
-def test_auto_dropout_falls_with_the_samples_for_each_variable():
-    shares = [auto_dropout(n_samples=n, n_nodes=20) for n in (2, 100, 316, 1000, 3162, 10_000, 1_000_000)]
-    assert shares == pytest.approx([0.8, 0.8, 0.675, 0.55, 0.425, 0.3, 0.3], abs=1e-3)
-    assert auto_dropout(n_samples=250, n_nodes=5) == pytest.approx(auto_dropout(n_samples=1000, n_nodes=20))
+def test_auto_dropout_falls_with_the_samples_for_each_variable_and_feature():
+    shares = [auto_dropout(n_samples=n, n_nodes=10, n_features=2) for n in (2, 60, 600, 6000, 1_000_000)]
+    assert shares == pytest.approx([0.8, 0.8, 0.5, 0.2, 0.2])
+    shapes = [(250, 5, 2), (1000, 20, 2), (1000, 8, 5)]
+    assert {round(auto_dropout(*shape), 6) for shape in shapes} == {round(auto_dropout(500, 10, 2), 6)}
 
 
 def test_dropout_drops_the_share_and_keeps_the_mean():
@@ -226,7 +227,8 @@ def refit_with(points, values, asked):
         asked.append(index)
         value, n_edges = values[index - 1], points[index].n_edges
         curve = ([0.0, 0.5, 1.0], [n_edges, n_edges - 4, 0.0], [value + 0.1, value, value + 0.3])
-        refit = Refit(points[index].fits, (0.0,), (value,), *curve, best=1)
+        pairs = torch.ones(2, 2, dtype=torch.bool)
+        refit = Refit(points[index].fits, torch.zeros(1, 2, 2), (value,), value, pairs, *curve, best=1)
         return replace(points[index], refit=refit)
 
     return refit

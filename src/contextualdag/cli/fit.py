@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from contextualdag.estimators.path_estimator import PathEstimator
 
 Method = Literal["contextual", "fixed", "clustered"]
-ONLY = {"acyclicity": "contextual", "max_epochs": "contextual", "clusters": "clustered"}
+ONLY = {"acyclicity": "contextual", "members": "contextual", "max_epochs": "contextual", "clusters": "clustered"}
 
 
 def fit(
@@ -61,6 +61,10 @@ def fit(
         Literal["order", "logdet"] | None,
         typer.Option(metavar="KIND", show_default="order", help="How graphs are made acyclic: order or logdet."),
     ] = None,
+    members: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", show_default="4", help="Networks whose graphs are averaged; 1 is the quickest."),
+    ] = None,
     max_epochs: Annotated[
         int | None,
         typer.Option(min=1, metavar="N", show_default="10000", help="Most passes over the rows for a point of the path."),
@@ -90,7 +94,7 @@ def fit(
     from contextualdag.cli.fit_summary import show, summarise
     from contextualdag.cli.tables import listed, read_table
 
-    given = {"acyclicity": acyclicity, "max_epochs": max_epochs, "clusters": clusters}
+    given = {"acyclicity": acyclicity, "members": members, "max_epochs": max_epochs, "clusters": clusters}
     settings: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     for name in settings:
         if ONLY[name] != method:
@@ -170,8 +174,9 @@ def _check_folder(out: Path, overwrite: bool) -> None:
 def _estimator(method: Method, settings: dict[str, Any]) -> "PathEstimator":
     from contextualdag.estimators import ClusteredDAG, ContextualDAG, FixedDAG
 
+    settings = {f"n_{name}" if name in ("clusters", "members") else name: value for name, value in settings.items()}
     if method == "clustered":
-        return ClusteredDAG(n_clusters=settings.pop("clusters", None), **settings)
+        return ClusteredDAG(**settings)
     return ContextualDAG(**settings) if method == "contextual" else FixedDAG(**settings)
 
 

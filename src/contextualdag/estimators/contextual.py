@@ -15,7 +15,8 @@ from contextualdag.projection import DAGProjection, LogDet, Order
 from contextualdag.training import selection as selections
 from contextualdag.training.checkpoint import fingerprint
 from contextualdag.training.constant import constant_graphs, one_graph
-from contextualdag.training.path import Path, PathFitter, PathPoint, Steps, average, shrunken_graphs, weights_of
+from contextualdag.training.path import Path, PathFitter, PathPoint, Steps, shrunken_graphs, weights_of
+from contextualdag.training.refit import average
 from contextualdag.training.side_by_side import SideBySide
 from contextualdag.training.trainer import Split, TrainingSettings, copy_state
 
@@ -38,9 +39,9 @@ class ContextualDAG(PathEstimator):
         Which budget to believe. "relaxed": the least validation loss after a refit without shrinkage, whose small weights
         are cut off and whose others the model then reports; "1se": the sparsest graphs within one standard error of it;
         "min": the least validation loss with shrinkage, which keeps too many edges; a number: that many edges on average.
-    n_members : int, default=1
+    n_members : int, default=4
         Networks that are fitted side by side from different initial weights and whose graphs are averaged, which recovers
-        graphs better where rows are few; the time grows in proportion. 1 is a single network.
+        graphs better where rows are few or variables many; the time grows in proportion. 1 is a single network.
     consider_constant : bool, default=True
         Also fit one graph for all contexts, and believe it where single networks predict the validation set no better.
         Not with ``selection="min"``.
@@ -49,8 +50,8 @@ class ContextualDAG(PathEstimator):
     activation : {"elu", "gelu", "relu", "silu", "tanh"}, default="silu"
         Between them.
     dropout : float or "auto", default="auto"
-        Share of hidden units dropped in training. "auto" drops more where there are fewer rows to train on: 0.8 with five
-        for each variable, 0.55 with fifty, 0.3 with five hundred, and never more or less.
+        Share of hidden units dropped in training. "auto" drops more where there are fewer rows to train on: 0.8 with
+        three for each variable and context feature, 0.5 with thirty, 0.2 with three hundred, and never more or less.
     intercept : {"contextual", "constant", "none"}, default="contextual"
         The mean :math:`\mu`: a function of z, the same for all, or zero.
     budgets : {"geometric", "equispaced"}, default="geometric"
@@ -72,7 +73,7 @@ class ContextualDAG(PathEstimator):
     random_state : int, optional
         Seed of the split, the initial weights and dropout.
     verbose : bool, default=True
-        A progress bar on a terminal; nothing is shown anywhere else.
+        A progress bar on a terminal, a line every thirty seconds anywhere else.
 
     Attributes
     ----------
@@ -102,7 +103,7 @@ class ContextualDAG(PathEstimator):
         *,
         acyclicity: str | Order | LogDet = "order",
         selection: str | float = "relaxed",
-        n_members: int = 1,
+        n_members: int = 4,
         consider_constant: bool = True,
         hidden_layers: Sequence[int] = (128, 128),
         activation: str = "silu",
@@ -190,13 +191,13 @@ class ContextualDAG(PathEstimator):
 
     def _build(self, n_features: int, n_samples: int | None = None) -> None:
         p = len(self.names_)
-        dropout = 0.0 if n_samples is None else self._dropout(n_samples)
+        dropout = 0.0 if n_samples is None else self._dropout(n_samples, n_features)
         network = ContextNetwork(n_features, p, tuple(self.hidden_layers), self.activation, dropout, self._allowed)
         self._network = network.to(self._device)
         self._layer = DAGProjection(acyclicity=self._acyclicity()).to(self._device)
 
-    def _dropout(self, n_samples: int) -> float:
-        return auto_dropout(n_samples, len(self.names_)) if isinstance(self.dropout, str) else self.dropout
+    def _dropout(self, n_samples: int, n_features: int) -> float:
+        return auto_dropout(n_samples, len(self.names_), n_features) if isinstance(self.dropout, str) else self.dropout
 
     def _acyclicity(self) -> Order | LogDet:
         return ACYCLICITIES[self.acyclicity] if isinstance(self.acyclicity, str) else self.acyclicity
@@ -270,9 +271,6 @@ class ContextualDAG(PathEstimator):
         graphs = shrunken_graphs(self._network, self._layer, point, Z, mask)
         if point.refit is None or choice.cut is None:
             return average(graphs)
-        refitted = []
-        for support, fit, cut in zip(graphs, point.refit.fits, point.refit.member_cuts, strict=True):
-            W = weights_of(self._network, fit, Z) * (support != 0)
-            refitted.append(torch.where(W.abs() > cut, W, 0))
-        W = average(refitted)
-        return torch.where(W.abs() > choice.cut, W, 0)
+        networks = zip(graphs, point.refit.fits, strict=True)
+        refitted = [weights_of(self._network, fit, Z) * (support != 0) for support, fit in networks]
+        return point.refit.mean_graphs(refitted, choice.cut)

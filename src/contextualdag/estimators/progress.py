@@ -1,4 +1,4 @@
-"""One progress bar for a whole fit: budget, edges, losses and the time left."""
+"""How far a fit is: one bar for all of it on a terminal, a line now and then anywhere else."""
 
 import math
 import time
@@ -9,15 +9,16 @@ from contextualdag.training.selection import COARSE
 
 MOST_NEIGHBOURS = 4  # points that are refitted around the best
 SECONDS_BETWEEN_DRAWINGS = 0.1
+SECONDS_BETWEEN_LINES = 30.0
 
 
 class FitProgress:
-    """A bar on a terminal, nothing anywhere else. Use it as a context.
+    """Budget, edges, losses and the time left. Use it as a context.
 
     Parameters
     ----------
     show : bool
-        False for no bar at all.
+        False for nothing at all.
     n_budgets : int
         Largest number of budgets.
     until_empty : bool
@@ -32,7 +33,7 @@ class FitProgress:
 
         self._n_budgets, self._until_empty, self._refits = n_budgets, until_empty, refits
         self._done, self._total, self._edges = -1, n_budgets, ""
-        console = Console(stderr=True)
+        self._console = console = Console(stderr=True)
         self._bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=10),
@@ -44,7 +45,9 @@ class FitProgress:
             refresh_per_second=1 / SECONDS_BETWEEN_DRAWINGS,
         )
         self._task = self._bar.add_task("starting", total=None, numbers="", left="")
-        self._start = time.monotonic()
+        self._what, self._left = "", ""
+        self._start = self._last_line = time.monotonic()
+        self._prints_lines = show and not console.is_terminal
 
     def __enter__(self) -> "FitProgress":
         self._bar.start()
@@ -62,14 +65,19 @@ class FitProgress:
         if "refit" not in what:
             self._total = self._done + left + self._expected_refits(len(points) + left)
         total = max(self._total, self._done + 1)
-        clock = _clock((time.monotonic() - self._start) * (total - self._done) / self._done) if self._done > 2 else ""
-        self._bar.update(self._task, description=what, completed=self._done, total=total, left=clock)
+        passed = time.monotonic() - self._start
+        self._what, self._left = what, _clock(passed * (total - self._done) / self._done) if self._done > 2 else ""
+        self._bar.update(self._task, description=what, completed=self._done, total=total, left=self._left)
         return self
 
     def __call__(self, epoch: int, train_loss: float, validation_loss: float) -> None:
         """One epoch is over."""
         numbers = f"{self._edges}loss {train_loss:.3f}, validation {validation_loss:.3f}"
         self._bar.update(self._task, numbers=numbers)
+        if self._prints_lines and time.monotonic() - self._last_line >= SECONDS_BETWEEN_LINES:
+            self._last_line = time.monotonic()
+            line = ", ".join(part for part in (f"{self._what}: {numbers}", self._left) if part)
+            self._console.print(line, markup=False, highlight=False, soft_wrap=True)
 
     def _budgets_left(self, points: list[PathPoint]) -> int:
         left = self._n_budgets - len(points) + 1

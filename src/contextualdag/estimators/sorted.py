@@ -50,7 +50,7 @@ learning_rate, max_epochs, patience, batch_size, validation_fraction, device, ra
         order: Sequence[str | int] | None = None,
         cut: float = 0.0,
         selection: str | float = "relaxed",
-        n_members: int = 1,
+        n_members: int = 4,
         consider_constant: bool = True,
         hidden_layers: Sequence[int] = (128, 128),
         activation: str = "silu",

@@ -10,7 +10,7 @@ from contextualdag.experiments.cells import Cell, Row, cell_key, plain_rows
 from contextualdag.experiments.finished import locked, read_all, results_folder, write_cell
 from contextualdag.experiments.sweep import SweepReport
 
-MOST_ENTRIES = 1 << 26  # of all training graphs that are in the memory of the GPU at once, n p^2 for each cell
+MOST_ENTRIES = 1 << 22  # of all training graphs at once, n p^2 for each cell; more would wait for the slowest
 MOST_CELLS = 40
 
 _logger = logging.getLogger(__name__)

@@ -11,11 +11,13 @@ from torch import Tensor
 
 from contextualdag.errors import PersistenceError
 from contextualdag.persistence import load_folder, save_folder
-from contextualdag.training.path import Path, PathPoint, Refit
+from contextualdag.training.path import Path, PathPoint
+from contextualdag.training.refit import Refit
 from contextualdag.training.trainer import Fit
 
 KIND = "checkpoint"
-CURVE = ("member_cuts", "member_losses", "cuts", "n_edges", "losses", "best", "polished")  # of a refit, besides its networks
+CURVE = ("member_losses", "honest_loss", "cuts", "n_edges", "losses", "best", "polished")  # of a refit, besides its networks
+KEPT = ("member_cuts", "pairs")  # likewise, as tensors
 
 
 class Checkpoint:
@@ -75,6 +77,7 @@ def pack_path(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
         if (refit := point.refit) is not None:
             row["refit"] = {field: getattr(refit, field) for field in CURVE}
             row["refit"]["fits"] = _pack_fits(refit.fits, f"refit/{index}", tensors)
+            tensors |= {f"kept/{index}/{field}": getattr(refit, field) for field in KEPT}
         rows.append(row)
     about = {"largest_budget": path.largest_budget, "is_constant": path.is_constant, "n_pretrained": len(path.pretrained)}
     return about | {"points": rows}, tensors
@@ -87,7 +90,7 @@ def unpack_path(metadata: dict[str, Any], tensors: dict[str, Tensor]) -> Path:
         refit = None
         if (second := row["refit"]) is not None:
             curve: dict[str, Any] = {name: second[name] for name in CURVE}
-            curve |= {name: tuple(curve[name]) for name in ("member_cuts", "member_losses")}
+            curve |= {"member_losses": tuple(curve["member_losses"])} | named(tensors, f"kept/{index}")
             refit = Refit(fits=_unpack_fits(second["fits"], f"refit/{index}", tensors), **curve)
         fits = _unpack_fits(row["fits"], f"fit/{index}", tensors)
         points.append(PathPoint(row["l1_budget"], tuple(row["thresholds"]), row["n_edges"], fits, refit))

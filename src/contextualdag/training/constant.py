@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from contextualdag.training import penalised
-from contextualdag.training.path import PathPoint, Refit, cuts_of
+from contextualdag.training.path import PathPoint
+from contextualdag.training.refit import Refit, cuts_of
 from contextualdag.training.trainer import Fit
 
 SMALLEST_PENALTY = 1e-3  # as a share of the largest
@@ -90,7 +91,9 @@ def _refitted(point: PathPoint, moments: Moments, moments_val: Moments) -> PathP
     fit = Fit({"W": W}, penalised.moment_loss(*moments, W), losses[0], 0)
     best = min(range(len(cuts)), key=lambda i: (losses[i], -i))  # the larger on ties
     n_edges = [_mean_edges(w, moments_val[1]) for w in kept]
-    return replace(point, refit=Refit((fit,), (0.0,), (losses[best],), cuts, n_edges, losses, best))
+    everywhere = torch.ones(W.shape[1:], dtype=torch.bool, device=W.device)
+    uncut = torch.zeros(1, *everywhere.shape, device=W.device)
+    return replace(point, refit=Refit((fit,), uncut, (losses[best],), losses[best], everywhere, cuts, n_edges, losses, best))
 
 
 def _moved(point: PathPoint, device: torch.device) -> PathPoint:

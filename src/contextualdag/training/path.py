@@ -9,44 +9,13 @@ import torch
 from torch import Tensor
 
 from contextualdag.network import ContextNetwork
-from contextualdag.projection import DAGProjection, Order
+from contextualdag.projection import DAGProjection
+from contextualdag.training.refit import Refit, average, cut_down
 from contextualdag.training.trainer import Fit, Progress, Split, State, Training
 
 DECAY = 0.7  # from one budget to the next on the geometric grid
-N_CUTS = 64  # of a refit, each leaving the share CUT_DECAY of the edges that the one before left
-CUT_DECAY = 0.93
-MANY_ENTRIES, FEW_ENTRIES = 1 << 27, 1 << 20  # of graphs after several cuts, at once on a GPU and elsewhere
 POLISHING_PATIENCE = 6  # times the usual one
-AVERAGED = Order(starts=1)  # how mean graphs become acyclic
 FEWEST_EDGES = 0.5  # the geometric grid ends where graphs have fewer on average
-
-
-@dataclass(frozen=True)
-class Refit:
-    """Second networks, trained on the supports of the first without shrinkage, and what is left of their graphs by a cut.
-
-    `n_edges` and `losses` are means over the validation set once weights of at most ``cuts[i]`` are dropped; the first cut
-    is zero, the last leaves nothing or nearly so. The cut to believe is ``cuts[best]``. With several members these are of
-    their mean graphs, for which each member first drops its own weights up to ``member_cuts[k]``. With the cut that is best
-    for it, a member alone would reach ``member_losses[k]``.
-    """
-
-    fits: tuple[Fit, ...]
-    member_cuts: tuple[float, ...]
-    member_losses: tuple[float, ...]
-    cuts: list[float]
-    n_edges: list[float]
-    losses: list[float]
-    best: int
-    polished: bool = False
-
-    @property
-    def loss(self) -> float:
-        """What points are compared by: the mean of what members reach alone.
-
-        The loss of the mean graphs would favour dense ones, whose errors averaging takes away.
-        """
-        return sum(self.member_losses) / len(self.member_losses)
 
 
 @dataclass(frozen=True)
@@ -170,7 +139,7 @@ class PathFitter:
         stream, patience = (10_000 + index, 1) if polished is None else (20_000 + index, POLISHING_PATIENCE)
         fits = yield self._trainings(states, stream, None, supports, progress, patience)
         refitted = [weights_of(self.network, fit, split.Z_val) * val for fit, (_, val) in zip(fits, supports, strict=True)]
-        found = _cut_down(tuple(fits), refitted, split.X_val)
+        found = cut_down(tuple(fits), refitted, split.X_val)
         if polished is not None and polished.loss < found.loss:
             found = polished  # the whole support did better, what the cut leaves of it did not
         return replace(point, refit=replace(found, polished=polish))
@@ -236,56 +205,6 @@ def shrunken_graphs(
         with torch.no_grad():
             graphs.append(layer.eval()(weights_of(network, fit, Z), mask))
     return graphs
-
-
-def average(graphs: Sequence[Tensor]) -> Tensor:
-    """The mean of the members' graphs as a DAG: where they disagree, the heaviest acyclic part of it."""
-    return graphs[0] if len(graphs) == 1 else AVERAGED(torch.stack(list(graphs)).mean(0))
-
-
-def cuts_of(W: Tensor) -> list[float]:
-    """Zero, and sizes of weights below which to cut so that fewer and fewer edges are left."""
-    sizes = W.abs().flatten()
-    sizes = sizes[sizes > 0].sort(descending=True).values
-    left = {round(len(sizes) * CUT_DECAY**step) for step in range(N_CUTS)}
-    counts = [count for count in sorted(left, reverse=True) if count < len(sizes)]
-    cuts: list[float] = sizes[torch.tensor(counts, dtype=torch.long, device=sizes.device)].tolist()
-    return [0.0, *cuts]
-
-
-def _cut_down(fits: tuple[Fit, ...], refitted: Sequence[Tensor], X: Tensor) -> Refit:
-    """Find the cuts, by the validation loss for each member.
-
-    The mean graphs keep as many edges as their members do on average. Their own loss would keep more: an edge that few
-    members see has a small weight in the mean and still helps a little.
-    """
-    member_cuts, member_edges, member_losses = [], [], []
-    for W in refitted:
-        cuts, n_edges, losses = _cut_losses(W, X)
-        best = min(range(len(cuts)), key=lambda i: (losses[i], -i))  # the larger on ties
-        member_cuts.append(cuts[best])
-        member_edges.append(n_edges[best])
-        member_losses.append(losses[best])
-    if len(refitted) == 1:
-        return Refit(fits, (0.0,), tuple(member_losses), cuts, n_edges, losses, best)
-    W = average([torch.where(W.abs() > cut, W, 0) for W, cut in zip(refitted, member_cuts, strict=True)])
-    cuts, n_edges, losses = _cut_losses(W, X)
-    wanted = sum(member_edges) / len(member_edges)
-    nearest = min(range(len(cuts)), key=lambda i: abs(n_edges[i] - wanted))
-    return Refit(fits, tuple(member_cuts), tuple(member_losses), cuts, n_edges, losses, nearest)
-
-
-def _cut_losses(W: Tensor, X: Tensor) -> tuple[list[float], list[float], list[float]]:
-    """Cuts, the mean numbers of edges they leave, and the losses."""
-    cuts = cuts_of(W)
-    n_edges, losses = [], []
-    at_once = max(1, (MANY_ENTRIES if W.device.type == "cuda" else FEW_ENTRIES) // W.numel())
-    for some in torch.split(torch.tensor(cuts, dtype=W.dtype, device=W.device), at_once):
-        kept = torch.where(W.abs() > some[:, None, None, None], W, 0)
-        n_edges.append((kept != 0).sum((1, 2, 3)))
-        losses.append(((X - (X[:, None] @ kept)[:, :, 0]) ** 2).mean((1, 2)))
-    # One look from the host for all of them.
-    return cuts, [count / len(W) for count in torch.cat(n_edges).tolist()], torch.cat(losses).tolist()
 
 
 def geometric_budgets(n_budgets: int) -> Callable[[float, list[PathPoint]], float | None]:

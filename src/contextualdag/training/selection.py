@@ -91,8 +91,12 @@ def least_refit_loss(points: list[PathPoint]) -> Choice:
 
 
 def is_constant_as_good(constant: list[PathPoint], varying: list[PathPoint], choice: Choice) -> bool:
-    """Whether the best constant graph predicts the validation set as well as single networks do at the chosen point."""
-    return min(_refit_loss(point) for point in constant) <= _refit_loss(varying[choice.index])
+    """Whether the best constant graph predicts the validation set as well as single networks do at the chosen point.
+
+    Networks have many pairs to choose by the validation set, and some help it by luck, so their honest loss counts.
+    """
+    refit = varying[choice.index].refit
+    return refit is None or min(_refit_loss(point) for point in constant) <= refit.honest_loss
 
 
 def within_one_standard_error(points: list[PathPoint], losses_of: Callable[[Choice], list[float]]) -> Choice:

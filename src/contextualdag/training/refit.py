@@ -1,0 +1,152 @@
+"""Refits: second networks on the supports of the first, and which of their edges to believe."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from contextualdag.projection import Order
+from contextualdag.training.trainer import Fit
+
+N_CUTS = 64  # each leaving the share CUT_DECAY of the edges that the one before left
+CUT_DECAY = 0.93
+MANY_ENTRIES, FEW_ENTRIES = 1 << 27, 1 << 20  # of graphs after several cuts, at once on a GPU and elsewhere
+RARE = 0.02  # a pair that is an edge in no larger share of contexts is given up
+AVERAGED = Order(starts=1)  # how mean graphs become acyclic
+
+
+@dataclass(frozen=True)
+class Refit:
+    """Second networks, trained on the supports of the first without shrinkage, and what is left of their graphs by a cut.
+
+    `n_edges` and `losses` are means over the validation set once weights of at most ``cuts[i]`` are dropped; the first cut
+    is zero, the last leaves nothing or nearly so. The cut to believe is ``cuts[best]``. Only `pairs` (p, p) may be edges.
+
+    With several members these are of their mean graphs, for which each member first drops its own weights up to
+    ``member_cuts[k]`` (p, p), infinite for pairs that it gives up. With the cut that is best for it, a member alone would
+    reach ``member_losses[k]``; `honest_loss` is the mean of what they would reach had the pairs been chosen elsewhere.
+    """
+
+    fits: tuple[Fit, ...]
+    member_cuts: Tensor
+    member_losses: tuple[float, ...]
+    honest_loss: float
+    pairs: Tensor
+    cuts: list[float]
+    n_edges: list[float]
+    losses: list[float]
+    best: int
+    polished: bool = False
+
+    @property
+    def loss(self) -> float:
+        """What points are compared by: the mean of what members reach alone.
+
+        The loss of the mean graphs would favour dense ones, whose errors averaging takes away.
+        """
+        return sum(self.member_losses) / len(self.member_losses)
+
+    def mean_graphs(self, refitted: Sequence[Tensor], cut: float) -> Tensor:
+        """The graphs (n, p, p) to believe of members' weights on their supports, those above the cut."""
+        members = [torch.where(W.abs() > own.to(W), W, 0) for W, own in zip(refitted, self.member_cuts, strict=True)]
+        W = average(members)
+        return torch.where((W.abs() > cut) & self.pairs.to(W.device), W, 0)
+
+
+class _Curve(NamedTuple):
+    cuts: list[float]
+    n_edges: list[float]
+    losses: list[float]
+
+    @property
+    def best(self) -> int:
+        """Where the loss is least; the larger cut on ties."""
+        return min(range(len(self.cuts)), key=lambda i: (self.losses[i], -i))
+
+    def nearest(self, n_edges: float) -> int:
+        return min(range(len(self.cuts)), key=lambda i: abs(self.n_edges[i] - n_edges))
+
+
+def average(graphs: Sequence[Tensor]) -> Tensor:
+    """The mean of the members' graphs as a DAG: where they disagree, the heaviest acyclic part of it."""
+    return graphs[0] if len(graphs) == 1 else AVERAGED(torch.stack(list(graphs)).mean(0))
+
+
+def cuts_of(W: Tensor) -> list[float]:
+    """Zero, and sizes of weights below which to cut so that fewer and fewer edges are left."""
+    sizes = W.abs().flatten()
+    sizes = sizes[sizes > 0].sort(descending=True).values
+    left = {round(len(sizes) * CUT_DECAY**step) for step in range(N_CUTS)}
+    counts = [count for count in sorted(left, reverse=True) if count < len(sizes)]
+    cuts: list[float] = sizes[torch.tensor(counts, dtype=torch.long, device=sizes.device)].tolist()
+    return [0.0, *cuts]
+
+
+def cut_down(fits: tuple[Fit, ...], refitted: Sequence[Tensor], X: Tensor) -> Refit:
+    """Find the cuts of refitted graphs, and the pairs that earn their place, by the validation loss for each member.
+
+    The mean graphs keep as many edges as their members do on average. Their own loss would keep more: an edge that few
+    members see has a small weight in the mean and still helps a little.
+    """
+    members = [_cut_member(W, X) for W in refitted]
+    losses = tuple(min(curve.losses) for _, curve, _, _ in members)
+    honest = sum(loss for *_, loss in members) / len(members)
+    if len(members) == 1:
+        pairs, curve, best, _ = members[0]
+        return Refit(fits, torch.zeros(1, *pairs.shape, device=X.device), losses, honest, pairs, *curve, best)
+    cuts = [torch.where(pairs, curve.cuts[best], math.inf) for pairs, curve, best, _ in members]
+    wanted = sum(curve.n_edges[best] for _, curve, best, _ in members) / len(members)
+    W = average([torch.where(W.abs() > cut, W, 0) for W, cut in zip(refitted, cuts, strict=True)])
+    first = _losses_by_cut(W, X)
+    believed = _earn_their_place(torch.where(W.abs() > first.cuts[first.nearest(wanted)], W, 0), X)
+    curve = _losses_by_cut(W * believed, X)
+    return Refit(fits, torch.stack(cuts), losses, honest, believed, *curve, curve.nearest(wanted))
+
+
+def _cut_member(W: Tensor, X: Tensor) -> tuple[Tensor, _Curve, int, float]:
+    """The pairs to keep of one member, the losses of its cuts with these alone, which cut to believe, and its honest loss.
+
+    At the border of the region where it is an edge, a pair's weight fades out, and so small a weight does no harm to the
+    loss even where it is wrong. So cuts compete as if what they keep had at least half of its pair's usual weight.
+    """
+    first = _losses_by_cut(W, X)
+    kept = torch.where(W.abs() > first.cuts[first.best], W, 0)
+    pairs = _earn_their_place(kept, X)
+    usual = torch.where(kept != 0, kept.abs(), math.nan).nanmedian(0).values.nan_to_num()
+    best = _losses_by_cut(W * pairs, X, usual / 2).best
+    return pairs, _losses_by_cut(W * pairs, X), best, _loss_on_other_halves(kept, X)
+
+
+def _loss_on_other_halves(W: Tensor, X: Tensor) -> float:
+    """The loss of each half of the samples with the pairs that earn their place on the other: luck does not count."""
+    halves = (slice(0, None, 2), slice(1, None, 2))
+    total = 0.0
+    for half, other in (halves, halves[::-1]):
+        kept = W[half] * _earn_their_place(W[other], X[other])
+        total += float(((X[half] - (X[half, None] @ kept)[:, 0]) ** 2).sum())
+    return total / X.numel()
+
+
+def _earn_their_place(W: Tensor, X: Tensor) -> Tensor:
+    """Pairs (p, p) that are edges in more than a few contexts and without which the loss would rise."""
+    residual = X - (X[:, None] @ W)[:, 0]
+    part = X[:, :, None] * W
+    rise = ((2 * residual[:, None, :] + part) * part).sum(0)
+    return (rise > 0) & ((W != 0).sum(0) > RARE * len(W))
+
+
+def _losses_by_cut(W: Tensor, X: Tensor, least: Tensor | None = None) -> _Curve:
+    """With `least` (p, p), the losses are those of weights that are at least so large."""
+    cuts = cuts_of(W)
+    raised = W if least is None else W.sign() * torch.maximum(W.abs(), least)
+    n_edges, losses = [], []
+    at_once = max(1, (MANY_ENTRIES if W.device.type == "cuda" else FEW_ENTRIES) // W.numel())
+    for some in torch.split(torch.tensor(cuts, dtype=W.dtype, device=W.device), at_once):
+        kept = torch.where(W.abs() > some[:, None, None, None], raised, 0)
+        n_edges.append((kept != 0).sum((1, 2, 3)))
+        losses.append(((X - (X[:, None] @ kept)[:, :, 0]) ** 2).mean((1, 2)))
+    # One look from the host for all of them.
+    return _Curve(cuts, [count / len(W) for count in torch.cat(n_edges).tolist()], torch.cat(losses).tolist())

@@ -1,0 +1,120 @@
+import math
+
+import pytest
+import torch
+
+from contextualdag.graphs import is_acyclic
+from contextualdag.training.refit import cut_down, cuts_of
+from contextualdag.training.trainer import Fit
+
+N = 4000
+FIT = Fit({}, 0.0, 0.0, 0)
+
+
+def samples(effect, scale=1.0):
+    """Three variables; the first, of this scale, drives the second with weight `effect` (n,), the third stands alone."""
+    generator = torch.Generator().manual_seed(0)
+    X = torch.randn(N, 3, generator=generator)
+    X[:, 0] *= scale
+    X[:, 1] += effect * X[:, 0]
+    return X
+
+
+def graphs(**weights):
+    """Graphs (n, 3, 3) with the weights of given pairs, such as ``ab=1.0``."""
+    W = torch.zeros(N, 3, 3)
+    for pair, weight in weights.items():
+        W[:, "abc".index(pair[0]), "abc".index(pair[1])] = torch.as_tensor(weight)
+    return W
+
+
+def first(share):
+    """True for the given share of the samples."""
+    return torch.arange(N) < share * N
+
+
+def test_a_pair_without_which_the_loss_is_lower_is_given_up():
+    X = samples(torch.ones(N))
+    misleading = -0.3 if float((X[:, 0] * X[:, 2]).mean()) > 0 else 0.3
+    W = graphs(ab=1.0, ac=misleading)
+    refit = cut_down((FIT,), [W], X)
+    assert refit.pairs.nonzero().tolist() == [[0, 1]]
+    assert refit.loss < float(((X - (X[:, None] @ W)[:, 0]) ** 2).mean())
+    assert torch.equal(refit.mean_graphs([W], 0.0), graphs(ab=1.0))
+
+
+def test_the_honest_loss_has_no_luck_in_its_choice_of_pairs():
+    """The first of twenty nodes drives all others; graphs have those edges and as many that mean nothing, equally large."""
+    gaps = []
+    for seed in range(30):
+        generator = torch.Generator().manual_seed(seed)
+        X = torch.randn(2, 60, 20, generator=generator)
+        X[:, :, 1:] += 0.2 * X[:, :, :1]
+        false = 0.2 * torch.randn(20, 20, generator=generator).sign() * (torch.rand(20, 20, generator=generator) < 0.12)
+        W = torch.triu(false, 1)
+        W[0, 1:] = 0.2
+        refit = cut_down((FIT,), [W.expand(60, 20, 20)], X[0])
+        elsewhere = float(((X[1] - X[1] @ (W * refit.pairs)) ** 2).mean() / (X[1] ** 2).mean() * (X[0] ** 2).mean())
+        gaps.append((elsewhere - refit.loss, elsewhere - refit.honest_loss))
+    lucky, honest = (sum(gap) / len(gaps) for gap in zip(*gaps, strict=True))
+    assert lucky > 0
+    assert abs(honest) < lucky / 2
+
+
+@pytest.mark.parametrize(("share", "is_kept"), [(0.02, False), (0.03, True)])
+def test_a_pair_that_is_an_edge_in_too_few_contexts_is_given_up(share, is_kept):
+    rare = torch.where(first(share), 3.0, 0.0)
+    refit = cut_down((FIT,), [graphs(ab=rare)], samples(rare))
+    assert bool(refit.pairs[0, 1]) == is_kept
+
+
+def test_mean_graphs_have_as_many_edges_as_members_and_are_acyclic():
+    effect = torch.where(first(0.5), 1.0, 0.0)
+    X = samples(effect)
+    members = [graphs(ab=effect), graphs(ab=torch.where(first(0.6), 0.9, 0.0)), graphs(ba=torch.where(first(0.5), 0.4, 0.0))]
+    refit = cut_down((FIT,) * 3, members, X)
+    believed = refit.mean_graphs(members, refit.cuts[refit.best])
+    assert is_acyclic(believed).all()
+    assert torch.equal(believed[:, 0, 1] != 0, first(0.5))
+    assert believed[:, 1, 0].abs().sum() == 0
+    assert len(refit.member_losses) == 3
+    assert refit.member_losses[0] == pytest.approx(float(((X - (X[:, None] @ members[0])[:, 0]) ** 2).mean()))
+
+
+def test_what_a_member_gives_up_is_not_in_the_mean():
+    X = samples(torch.ones(N))
+    misleading = -0.3 if float((X[:, 0] * X[:, 2]).mean()) > 0 else 0.3
+    members = [graphs(ab=1.0, ac=misleading), graphs(ab=1.0)]
+    refit = cut_down((FIT,) * 2, members, X)
+    assert refit.member_cuts.shape == (2, 3, 3)
+    assert refit.member_cuts[0, 0, 2] == math.inf
+    assert torch.equal(refit.mean_graphs(members, 0.0), graphs(ab=1.0))
+
+
+def test_empty_graphs_have_an_empty_refit():
+    refit = cut_down((FIT,), [graphs()], samples(torch.zeros(N)))
+    assert (refit.cuts, refit.n_edges, refit.best) == ([0.0], [0.0], 0)
+    assert not refit.pairs.any()
+
+
+def test_cuts_leave_fewer_and_fewer_edges():
+    W = torch.rand(20, 5, 5, generator=torch.Generator().manual_seed(0))
+    cuts = cuts_of(W)
+    left = [int((cut < W).sum()) for cut in cuts]
+    assert cuts[0] == 0
+    assert cuts == sorted(cuts)
+    assert left == sorted(left, reverse=True)
+    assert left[-1] < 10
+
+
+def test_a_cut_is_not_chosen_as_if_fading_weights_did_no_harm():
+    """In the second half of the contexts the edge is there less and less often, and its weight is the chance of it."""
+    chance = torch.cat([torch.ones(N // 2), torch.linspace(1, 0, N // 2)])
+    is_edge = torch.rand(N, generator=torch.Generator().manual_seed(1)) < chance
+    W = graphs(ab=chance)
+    refit = cut_down((FIT,), [W], samples(torch.where(is_edge, 1.0, 0.0), scale=10.0))
+    by_loss = min(range(len(refit.cuts)), key=lambda i: refit.losses[i])
+    believed = refit.mean_graphs([W], refit.cuts[refit.best])[:, 0, 1] != 0
+    # Half of the usual weight lowers the loss where the chance is above a quarter.
+    assert float(believed.float().mean()) == pytest.approx(0.5 + 0.5 * 0.75, abs=0.06)
+    assert refit.n_edges[by_loss] > float(believed.float().mean())
