@@ -58,14 +58,15 @@ class Page:
         self.driver.find_element("css selector", selector).click()
 
     def tap(self, element):
-        """Click the middle of a node of the first graph, or an edge where no other is near."""
-        from selenium.webdriver.common.action_chains import ActionChains
-
+        """Click the middle of a node of the first graph, or an edge where no other and no node is near."""
         self.run("document.getElementById('graph-a').scrollIntoView({block: 'center'})")
-        at = np.array(self.place_of_node(element) if element.startswith("node") else self.place_on_edge(element))
-        canvas = self.driver.find_element("id", "graph-a")
-        x, y = np.round(at - [canvas.rect["width"] / 2, canvas.rect["height"] / 2]).astype(int).tolist()
-        ActionChains(self.driver).move_to_element_with_offset(canvas, x, y).click().perform()
+        x, y = self.place_of_node(element) if element.startswith("node") else self.place_on_edge(element)
+        corner = self.run("return document.getElementById('graph-a').getBoundingClientRect()")
+        # Not by Selenium's offsets, which count from the middle of what it takes to be visible.
+        at = {"x": float(x + corner["left"]), "y": float(y + corner["top"])}
+        for kind in ("mouseMoved", "mousePressed", "mouseReleased"):
+            button = {} if kind == "mouseMoved" else {"button": "left", "clickCount": 1}
+            self.driver.execute_cdp_cmd("Input.dispatchMouseEvent", {"type": kind, **at, **button})
 
     def place_of_node(self, key):
         at = self.run("return document.getElementById('graph-a')._cyreg.cy.getElementById(arguments[0]).position()", key)
@@ -82,7 +83,9 @@ class Page:
             one: (1 - t) ** 2 * np.array(a) + 2 * t * (1 - t) * np.array(b) + t**2 * np.array(c) for one, (a, b, c) in ends
         }
         own = curves.pop(key)
-        others = np.concatenate([*curves.values(), np.full((1, 2), 1e6)])
+        boxes = self.run("return document.getElementById('graph-a')._cyreg.cy.nodes().map(n => n.boundingBox())")
+        covered = [np.stack(np.meshgrid(np.linspace(b["x1"], b["x2"], 7), np.linspace(b["y1"], b["y2"], 7)), -1) for b in boxes]
+        others = np.concatenate([*curves.values(), *(box.reshape(-1, 2) for box in covered)])
         return own[np.linalg.norm(own[:, None] - others[None], axis=2).min(1).argmax()]
 
     def screen(self, width, height, dark=False):

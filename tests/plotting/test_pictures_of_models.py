@@ -91,7 +91,8 @@ def test_path_marks_the_chosen_point(model):
     ax = model.plot_path()
     star = next(line for line in ax.lines if line.get_marker() == "*")
     row = model.path_[model.path_["selected"]].iloc[0]
-    assert star.get_xydata().tolist() == [pytest.approx([row["refit_edges"], row["refit_loss"]])]
+    assert star.get_xydata().tolist() == [pytest.approx([row["refit_edges"], model.chosen_["loss"]])]
+    assert model.chosen_["loss"] == pytest.approx(row["refit_loss"], rel=0.01)  # the cut is not quite that of least loss
     assert_all_inside(ax.figure)
 
 

@@ -26,7 +26,8 @@ def plot_path(model: Any, *, ax: "Axes | None" = None) -> "Axes":
     Returns
     -------
     matplotlib.axes.Axes
-        The loss after a refit is drawn at the edges that the refit keeps.
+        The loss after a refit is drawn at the edges that the refit keeps; it is the mean of single networks, each with its
+        best cut. The star is at the loss of the graphs that are believed, which are the mean of all networks.
 
     Examples
     --------

@@ -47,6 +47,10 @@
       thumb.setAttribute("aria-label", letter ? name + ", context " + letter.textContent : name);
     }
     document.getElementById("zoom").addEventListener("click", resetZoom);
+    // Cytoscape remembers where its panel is and does not see it move, as when the caption above takes another line.
+    for (const side of ["a", "b"]) {
+      document.getElementById("panel-" + side).addEventListener("pointerdown", () => graph(side) && graph(side).resize(), true);
+    }
   }
 
   window.dash_clientside = Object.assign({}, window.dash_clientside, {
