@@ -84,8 +84,9 @@ class Page:
         }
         own = curves.pop(key)
         boxes = self.run("return document.getElementById('graph-a')._cyreg.cy.nodes().map(n => n.boundingBox())")
-        covered = [np.stack(np.meshgrid(np.linspace(b["x1"], b["x2"], 7), np.linspace(b["y1"], b["y2"], 7)), -1) for b in boxes]
-        others = np.concatenate([*curves.values(), *(box.reshape(-1, 2) for box in covered)])
+        sides = [(np.linspace(box["x1"], box["x2"], 7), np.linspace(box["y1"], box["y2"], 7)) for box in boxes]
+        covered = [np.stack(np.meshgrid(*pair), -1).reshape(-1, 2) for pair in sides]
+        others = np.concatenate([*curves.values(), *covered])
         return own[np.linalg.norm(own[:, None] - others[None], axis=2).min(1).argmax()]
 
     def screen(self, width, height, dark=False):
