@@ -329,14 +329,15 @@ import sys, numpy as np
 from contextualdag import ContextualDAG
 folder = sys.argv[1]
 data = np.load(folder + "/data.npz")
-model = ContextualDAG(hidden_layers=(32,), random_state=7).fit(data["X"], data["Z"], checkpoint=folder + "/checkpoint")
+model = ContextualDAG(hidden_layers=(32,), n_members=1, random_state=7)
+model.fit(data["X"], data["Z"], checkpoint=folder + "/checkpoint")
 np.savez(folder + "/done.npz", W=model.adjacency(data["Z"]), path=model.path_.drop(columns="selected").to_numpy())
 """
 
 
 def test_a_killed_fit_goes_on_to_the_same_model(data, tmp_path):
     X, Z = data.X[:300], data.Z[:300]
-    whole = ContextualDAG(hidden_layers=(32,), random_state=7).fit(X, Z)
+    whole = ContextualDAG(hidden_layers=(32,), n_members=1, random_state=7).fit(X, Z)
     np.savez(tmp_path / "data.npz", X=X, Z=Z)
     command = [sys.executable, "-c", FIT, str(tmp_path)]
     saves = tmp_path / "checkpoint" / "metadata.json"

@@ -1,5 +1,7 @@
 """Several networks in one model, their graphs averaged."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 import torch
@@ -10,7 +12,7 @@ from contextualdag.errors import InvalidInputError, InvalidParameterError
 from contextualdag.estimators import fit_together
 from contextualdag.graphs import is_acyclic
 from contextualdag.metrics import f1_score
-from contextualdag.training.path import average
+from contextualdag.training.refit import average
 
 QUICK = {"hidden_layers": (32,), "learning_rate": 1e-2, "n_members": 3, "random_state": 0}
 
@@ -38,6 +40,15 @@ def test_graphs_are_acyclic_at_every_sparsity(model, data):
         W = model.select(n_edges=n_edges).adjacency(Z)
         assert bool(is_acyclic(torch.from_numpy(W)).all())
         assert (W != 0).sum() / len(W) == pytest.approx(n_edges, abs=1.5)
+
+
+def test_threads_do_not_disturb_one_another(model, data):
+    models, Z = (model, model.select(n_edges=1)), data.Z[500:520]
+    alone = [one.adjacency(Z) for one in models]
+    with ThreadPoolExecutor(8) as pool:
+        answers = [pool.submit(models[k % 2].adjacency, Z) for k in range(60)]
+    for k, answer in enumerate(answers):
+        np.testing.assert_array_equal(answer.result(), alone[k % 2])
 
 
 def test_members_differ_and_the_mean_is_at_least_as_good(model, data):

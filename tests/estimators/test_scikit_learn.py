@@ -11,7 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from contextualdag import ContextualDAG
 from contextualdag.datasets import make_varying_dag
 
-SMALL = ContextualDAG(hidden_layers=(4,), max_epochs=2, n_budgets=2, random_state=0)
+SMALL = ContextualDAG(hidden_layers=(4,), n_members=1, max_epochs=2, n_budgets=2, random_state=0)
 EXCEPTIONS = {
     "check_fit_score_takes_y": "the second argument is called Z, the context, not y",
     "check_n_features_in_after_fitting": "it calls score(X, y=...); the argument is called Z",

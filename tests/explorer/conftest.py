@@ -42,7 +42,14 @@ def drug_model():
         pytest.skip("needs ../shared/datasets/drug_consumption.data")
     data = load_drug_consumption(DRUGS)
     fit = ContextualDAG(
-        hidden_layers=(16,), dropout=0.0, max_epochs=30, n_budgets=8, consider_constant=False, random_state=0, verbose=False
+        hidden_layers=(16,),
+        dropout=0.0,
+        max_epochs=30,
+        n_budgets=8,
+        n_members=1,
+        consider_constant=False,
+        random_state=0,
+        verbose=False,
     )
     return fit.fit(data.X[:800], data.Z[:800])
 

@@ -45,7 +45,7 @@ class FittedGraphs:
 
     def __init__(self, model: "PathEstimator") -> None:
         self._model = model
-        # The networks of a model hold one point of the path at a time, so one thread at a time may use them.
+        # One at a time: several at once would only take longer each.
         self._lock = threading.Lock()
         self.names = model.names_
         self.features = read_features(model)

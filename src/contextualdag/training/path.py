@@ -1,5 +1,6 @@
 """The path: one warm-started fit for each budget, from dense graphs to empty ones."""
 
+import copy
 import math
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
@@ -188,22 +189,26 @@ class PathFitter:
 
 @torch.no_grad()
 def weights_of(network: ContextNetwork, fit: Fit, Z: Tensor) -> Tensor:
-    """Matrices (n, p, p) of a network before any projection; it is left set to the fit."""
-    network.load_state_dict(fit.state)
-    W: Tensor = network.eval()(Z)
+    """Matrices (n, p, p) of a network before any projection.
+
+    They are those of a copy, since several threads may ask at once.
+    """
+    own = copy.deepcopy(network).eval()
+    own.load_state_dict(fit.state)
+    W: Tensor = own(Z)
     return W
 
 
 def shrunken_graphs(
     network: ContextNetwork, layer: DAGProjection, point: PathPoint, Z: Tensor, mask: Tensor | None = None
 ) -> list[Tensor]:
-    """Graphs (n, p, p) of each member at one point of a path; network and layer are left set to the last of them."""
-    layer.l1_budget = point.l1_budget
+    """Graphs (n, p, p) of each member at one point of a path; neither network nor layer are changed."""
     graphs = []
     for fit, threshold in zip(point.fits, point.thresholds, strict=True):
-        layer.keep_threshold(threshold)
+        own = DAGProjection(point.l1_budget, layer.acyclicity).to(Z.device).eval()
+        own.keep_threshold(threshold)
         with torch.no_grad():
-            graphs.append(layer.eval()(weights_of(network, fit, Z), mask))
+            graphs.append(own(weights_of(network, fit, Z), mask))
     return graphs
 
 
