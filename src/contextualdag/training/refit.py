@@ -70,6 +70,20 @@ class _Curve(NamedTuple):
         return min(range(len(self.cuts)), key=lambda i: abs(self.n_edges[i] - n_edges))
 
 
+class _Member(NamedTuple):
+    """What to believe of one member: its pairs, the losses of cuts with these alone, the cut among them, its honest loss."""
+
+    pairs: Tensor
+    curve: _Curve
+    best: int
+    honest_loss: float
+
+    @property
+    def cut(self) -> Tensor:
+        """Of each pair (p, p), infinite for those given up."""
+        return torch.where(self.pairs, self.curve.cuts[self.best], math.inf)
+
+
 def average(graphs: Sequence[Tensor]) -> Tensor:
     """The mean of the members' graphs as a DAG: where they disagree, the heaviest acyclic part of it."""
     return graphs[0] if len(graphs) == 1 else AVERAGED(torch.stack(list(graphs)).mean(0))
@@ -92,13 +106,13 @@ def cut_down(fits: tuple[Fit, ...], refitted: Sequence[Tensor], X: Tensor) -> Re
     members see has a small weight in the mean and still helps a little.
     """
     members = [_cut_member(W, X) for W in refitted]
-    losses = tuple(min(curve.losses) for _, curve, _, _ in members)
-    honest = sum(loss for *_, loss in members) / len(members)
+    losses = tuple(min(member.curve.losses) for member in members)
+    honest = sum(member.honest_loss for member in members) / len(members)
     if len(members) == 1:
         pairs, curve, best, _ = members[0]
         return Refit(fits, torch.zeros(1, *pairs.shape, device=X.device), losses, honest, pairs, *curve, best)
-    cuts = [torch.where(pairs, curve.cuts[best], math.inf) for pairs, curve, best, _ in members]
-    wanted = sum(curve.n_edges[best] for _, curve, best, _ in members) / len(members)
+    cuts = [member.cut for member in members]
+    wanted = sum(member.curve.n_edges[member.best] for member in members) / len(members)
     W = average([torch.where(W.abs() > cut, W, 0) for W, cut in zip(refitted, cuts, strict=True)])
     first = _losses_by_cut(W, X)
     believed = _earn_their_place(torch.where(W.abs() > first.cuts[first.nearest(wanted)], W, 0), X)
@@ -106,8 +120,8 @@ def cut_down(fits: tuple[Fit, ...], refitted: Sequence[Tensor], X: Tensor) -> Re
     return Refit(fits, torch.stack(cuts), losses, honest, believed, *curve, curve.nearest(wanted))
 
 
-def _cut_member(W: Tensor, X: Tensor) -> tuple[Tensor, _Curve, int, float]:
-    """The pairs to keep of one member, the losses of its cuts with these alone, which cut to believe, and its honest loss.
+def _cut_member(W: Tensor, X: Tensor) -> _Member:
+    """Find the pairs and the cut of one member.
 
     At the border of the region where it is an edge, a pair's weight fades out, and so small a weight does no harm to the
     loss even where it is wrong. So cuts compete as if what they keep had at least half of its pair's usual weight.
@@ -117,7 +131,7 @@ def _cut_member(W: Tensor, X: Tensor) -> tuple[Tensor, _Curve, int, float]:
     pairs = _earn_their_place(kept, X)
     usual = torch.where(kept != 0, kept.abs(), math.nan).nanmedian(0).values.nan_to_num()
     best = _losses_by_cut(W * pairs, X, usual / 2).best
-    return pairs, _losses_by_cut(W * pairs, X), best, _loss_on_other_halves(kept, X)
+    return _Member(pairs, _losses_by_cut(W * pairs, X), best, _loss_on_other_halves(kept, X))
 
 
 def _loss_on_other_halves(W: Tensor, X: Tensor) -> float:
