@@ -28,7 +28,12 @@ def test_believed_where_nothing_varies(model, fixed):
     W = model.adjacency(fixed.Z[600:])
     assert np.ptp(W, axis=0).max() == 0
     assert f1_score(fixed.W[600:], W) > 0.85
+
+
+def test_of_one_network_it_is_that_of_fixed_dag(fixed):
     alone = FixedDAG(random_state=0).fit(fixed.X[:600], fixed.Z[:600])
+    model = ContextualDAG(**QUICK, n_members=1).fit(fixed.X[:600], fixed.Z[:600])
+    W = model.adjacency(fixed.Z[:1])
     np.testing.assert_allclose(W[0], alone.graph_, atol=1e-3)  # their means start from other random numbers
 
 

@@ -12,6 +12,7 @@ from contextualdag.errors import InvalidInputError, InvalidParameterError
 from contextualdag.estimators import fit_together
 from contextualdag.graphs import is_acyclic
 from contextualdag.metrics import f1_score
+from contextualdag.network import Dropout, auto_dropout
 from contextualdag.training.refit import average
 
 QUICK = {"hidden_layers": (32,), "learning_rate": 1e-2, "n_members": 3, "random_state": 0}
@@ -51,18 +52,57 @@ def test_threads_do_not_disturb_one_another(model, data):
         np.testing.assert_array_equal(answer.result(), alone[k % 2])
 
 
-def test_members_differ_and_the_mean_is_at_least_as_good(model, data):
-    test = data[500:]
+def test_members_differ(model):
     point = model._path.points[model._choice.index]
     assert len(point.fits) == len(point.refit.fits) == 3
     first, second = (fit.state["last.weight"] for fit in point.fits[:2])
     assert not torch.equal(first, second)
-    alone = [
-        ContextualDAG(**(QUICK | {"n_members": 1, "random_state": seed})).fit(data.X[:500], data.Z[:500])
-        for seed in range(3)
-    ]
-    scores = [f1_score(test.W, one.select(n_edges=3).adjacency(test.Z)) for one in alone]
-    assert f1_score(test.W, model.select(n_edges=3).adjacency(test.Z)) > np.mean(scores) - 0.02
+
+
+def test_three_members_are_better_than_single_networks():
+    together, alone = [], []
+    for seed in range(3):
+        data = make_varying_dag(900, n_nodes=6, n_features=2, n_edges=6, random_state=seed)
+        train, validation, test = data[:300], data[300:600], data[600:]
+        for scores, n_members in ((together, 3), (alone, 1)):
+            model = ContextualDAG(**(QUICK | {"n_members": n_members}))
+            model.fit(train.X, train.Z, validation.X, validation.Z)
+            scores.append(f1_score(test.W, model.adjacency(test.Z)))
+    assert np.mean(together) > np.mean(alone) + 0.02
+
+
+def splits_of(model, *tables):
+    with model._own_random_numbers():
+        return model._folds(model._prepare(*tables)).splits
+
+
+def test_members_hold_out_other_rows_and_together_train_on_all(data):
+    tables = data.X[:60], data.Z[:60], data.X[60:90], data.Z[60:90]
+    splits = splits_of(ContextualDAG(**QUICK), *tables)
+    held_out = torch.cat([split.X_val for split in splits])
+    assert len(torch.unique(held_out, dim=0)) == len(held_out) == 90
+    assert {len(split.X) for split in splits} == {60}
+
+
+def test_members_hold_out_the_same_rows_without_cross_fitting(data):
+    tables = data.X[:60], data.Z[:60], data.X[60:90], data.Z[60:90]
+    model, alone = ContextualDAG(**QUICK, cross_fit=False), ContextualDAG(**(QUICK | {"n_members": 1}))
+    splits, (given,) = splits_of(model, *tables), splits_of(alone, *tables)
+    assert len(splits) == 3
+    for split in splits:
+        assert torch.equal(split.X_val, given.X_val)
+        assert torch.equal(split.X, given.X)
+    fitted = ContextualDAG(**(QUICK | {"max_epochs": 3, "n_budgets": 3}), cross_fit=False).fit(*tables)
+    assert fitted.adjacency(data.Z[:2]).shape == (2, 6, 6)
+
+
+def test_dropout_looks_at_the_rows_that_members_train_on(data):
+    tables = data.X[:300], data.Z[:300], data.X[300:600], data.Z[300:600]
+    for settings, n in (({}, 400), ({"cross_fit": False}, 300), ({"n_members": 1}, 300)):
+        model = ContextualDAG(**(QUICK | settings))
+        splits_of(model, *tables)
+        (dropout,) = (module.share for module in model._network.modules() if isinstance(module, Dropout))
+        assert dropout == auto_dropout(n, 6, 2)
 
 
 def test_path_and_choices_are_those_of_the_whole(model):
@@ -119,6 +159,11 @@ def test_together_all_or_none(data):
         fit_together(models, [{"X": data.X, "Z": data.Z}])
     with pytest.raises(InvalidInputError, match="takes models of ContextualDAG"):
         fit_together([None], [{}])
+
+
+def test_bad_way_to_hold_out(data):
+    with pytest.raises(InvalidParameterError, match="'cross_fit' parameter of ContextualDAG must be True or False"):
+        ContextualDAG(cross_fit="yes").fit(data.X, data.Z)
 
 
 def test_bad_number_of_members(data):

@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from contextualdag.graphs import is_acyclic
-from contextualdag.training.refit import cut_down, cuts_of
+from contextualdag.training.folds import Folds
+from contextualdag.training.refit import cut_down, cuts_of, edges_left
 from contextualdag.training.trainer import Fit
 
 N = 4000
@@ -28,6 +29,12 @@ def graphs(**weights):
     return W
 
 
+def held_out(X, n_members=1):
+    """Folds of which all members hold out everything."""
+    rows = (torch.arange(len(X)),) * n_members
+    return Folds(X, torch.zeros(len(X), 1), None, rows, rows)
+
+
 def first(share):
     """True for the given share of the samples."""
     return torch.arange(N) < share * N
@@ -37,7 +44,7 @@ def test_a_pair_without_which_the_loss_is_lower_is_given_up():
     X = samples(torch.ones(N))
     misleading = -0.3 if float((X[:, 0] * X[:, 2]).mean()) > 0 else 0.3
     W = graphs(ab=1.0, ac=misleading)
-    refit = cut_down((FIT,), [W], X)
+    refit = cut_down((FIT,), [W], held_out(X))
     assert refit.pairs.nonzero().tolist() == [[0, 1]]
     assert refit.loss < float(((X - (X[:, None] @ W)[:, 0]) ** 2).mean())
     assert torch.equal(refit.mean_graphs([W], 0.0), graphs(ab=1.0))
@@ -53,7 +60,7 @@ def test_the_honest_loss_has_no_luck_in_its_choice_of_pairs():
         false = 0.2 * torch.randn(20, 20, generator=generator).sign() * (torch.rand(20, 20, generator=generator) < 0.12)
         W = torch.triu(false, 1)
         W[0, 1:] = 0.2
-        refit = cut_down((FIT,), [W.expand(60, 20, 20)], X[0])
+        refit = cut_down((FIT,), [W.expand(60, 20, 20)], held_out(X[0]))
         elsewhere = float(((X[1] - X[1] @ (W * refit.pairs)) ** 2).mean() / (X[1] ** 2).mean() * (X[0] ** 2).mean())
         gaps.append((elsewhere - refit.loss, elsewhere - refit.honest_loss))
     lucky, honest = (sum(gap) / len(gaps) for gap in zip(*gaps, strict=True))
@@ -64,7 +71,7 @@ def test_the_honest_loss_has_no_luck_in_its_choice_of_pairs():
 @pytest.mark.parametrize(("share", "is_kept"), [(0.02, False), (0.03, True)])
 def test_a_pair_that_is_an_edge_in_too_few_contexts_is_given_up(share, is_kept):
     rare = torch.where(first(share), 3.0, 0.0)
-    refit = cut_down((FIT,), [graphs(ab=rare)], samples(rare))
+    refit = cut_down((FIT,), [graphs(ab=rare)], held_out(samples(rare)))
     assert bool(refit.pairs[0, 1]) == is_kept
 
 
@@ -72,7 +79,7 @@ def test_mean_graphs_have_as_many_edges_as_members_and_are_acyclic():
     effect = torch.where(first(0.5), 1.0, 0.0)
     X = samples(effect)
     members = [graphs(ab=effect), graphs(ab=torch.where(first(0.6), 0.9, 0.0)), graphs(ba=torch.where(first(0.5), 0.4, 0.0))]
-    refit = cut_down((FIT,) * 3, members, X)
+    refit = cut_down((FIT,) * 3, members, held_out(X, 3))
     believed = refit.mean_graphs(members, refit.cuts[refit.best])
     assert is_acyclic(believed).all()
     assert torch.equal(believed[:, 0, 1] != 0, first(0.5))
@@ -85,14 +92,39 @@ def test_what_a_member_gives_up_is_not_in_the_mean():
     X = samples(torch.ones(N))
     misleading = -0.3 if float((X[:, 0] * X[:, 2]).mean()) > 0 else 0.3
     members = [graphs(ab=1.0, ac=misleading), graphs(ab=1.0)]
-    refit = cut_down((FIT,) * 2, members, X)
+    refit = cut_down((FIT,) * 2, members, held_out(X, 2))
     assert refit.member_cuts.shape == (2, 3, 3)
     assert refit.member_cuts[0, 0, 2] == math.inf
     assert torch.equal(refit.mean_graphs(members, 0.0), graphs(ab=1.0))
 
 
+def test_members_are_cut_by_what_they_held_out_alone():
+    """Both members have an edge that is right in the half that the first holds out, and wrong in the other."""
+    X = samples(torch.where(first(0.5), 1.0, -1.0))
+    halves = torch.arange(N).tensor_split(2)
+    folds = Folds(X, torch.zeros(N, 1), None, train=halves, held_out=halves[::-1])
+    members = [graphs(ab=-1.0), graphs(ab=-1.0)]
+    refit = cut_down((FIT,) * 2, members, folds)
+    assert refit.member_cuts[:, 0, 1].tolist() == [0.0, math.inf]
+    later = halves[1]
+    residual = X[later] - (X[later, None] @ members[0][later])[:, 0]
+    assert refit.member_losses[0] == pytest.approx(float(residual.square().mean()))
+
+
+def test_a_pair_stays_if_it_helps_in_what_members_held_out_together():
+    X = samples(torch.where(first(0.75), 1.0, -1.0))
+    quarters = torch.arange(N).tensor_split(4)
+    folds = Folds(X, torch.zeros(N, 1), None, train=quarters, held_out=quarters)
+    members = [graphs(ab=1.0)] * 4
+    refit = cut_down((FIT,) * 4, members, folds)
+    assert refit.member_cuts[:, 0, 1].tolist() == [0.0, 0.0, 0.0, math.inf]
+    assert refit.pairs.nonzero().tolist() == [[0, 1]]
+    worse = cut_down((FIT,) * 4, [graphs(ab=-1.0)] * 4, folds)
+    assert not worse.pairs.any()
+
+
 def test_empty_graphs_have_an_empty_refit():
-    refit = cut_down((FIT,), [graphs()], samples(torch.zeros(N)))
+    refit = cut_down((FIT,), [graphs()], held_out(samples(torch.zeros(N))))
     assert (refit.cuts, refit.n_edges, refit.best) == ([0.0], [0.0], 0)
     assert not refit.pairs.any()
 
@@ -105,6 +137,7 @@ def test_cuts_leave_fewer_and_fewer_edges():
     assert cuts == sorted(cuts)
     assert left == sorted(left, reverse=True)
     assert left[-1] < 10
+    assert edges_left(W, cuts) == [count / 20 for count in left]
 
 
 def test_a_cut_is_not_chosen_as_if_fading_weights_did_no_harm():
@@ -112,7 +145,7 @@ def test_a_cut_is_not_chosen_as_if_fading_weights_did_no_harm():
     chance = torch.cat([torch.ones(N // 2), torch.linspace(1, 0, N // 2)])
     is_edge = torch.rand(N, generator=torch.Generator().manual_seed(1)) < chance
     W = graphs(ab=chance)
-    refit = cut_down((FIT,), [W], samples(torch.where(is_edge, 1.0, 0.0), scale=10.0))
+    refit = cut_down((FIT,), [W], held_out(samples(torch.where(is_edge, 1.0, 0.0), scale=10.0)))
     by_loss = min(range(len(refit.cuts)), key=lambda i: refit.losses[i])
     believed = refit.mean_graphs([W], refit.cuts[refit.best])[:, 0, 1] != 0
     # Half of the usual weight lowers the loss where the chance is above a quarter.

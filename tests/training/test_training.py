@@ -9,6 +9,7 @@ from contextualdag.errors import TrainingError
 from contextualdag.network import ContextNetwork, Dropout, MeanNetwork, auto_dropout, initialise
 from contextualdag.projection import DAGProjection, Order
 from contextualdag.training import selection
+from contextualdag.training.folds import make_folds
 from contextualdag.training.mean import HIDDEN_LAYERS, fit_means
 from contextualdag.training.path import (
     Path,
@@ -149,12 +150,12 @@ def test_mean_of_a_function_of_the_context():
 
 
 def carry_out(fitter, steps):
-    return SideBySide(fitter.network, fitter.layer, [fitter.split], TrainingSettings(0.01)).run([steps])[0]
+    return SideBySide(fitter.network, fitter.layer, fitter.splits, TrainingSettings(0.01)).run([steps])[0]
 
 
 def a_path(split, stop_after=None):
     network = network_for(split, dropout=0.2)
-    fitter = PathFitter(network, DAGProjection(acyclicity=Order()), split, [copy_state(network)], 3)
+    fitter = PathFitter(network, DAGProjection(acyclicity=Order()), make_folds(split, 1, 0), [copy_state(network)], 3)
     path, saves = Path(), []
 
     def saved(path):
@@ -258,6 +259,9 @@ def test_choices_with_refits():
     assert selection.by_n_edges(points, 17) == selection.Choice(2, 0.25)
     assert selection.by_n_edges(points, 19.5) == selection.Choice(1, pytest.approx(0.0625))
     assert selection.by_n_edges(points, 20.5) == selection.Choice(1)
+    polished = [*points[:2], replace(points[2], refit=replace(points[2].refit, polished=True)), *points[3:]]
+    assert selection.by_n_edges(polished, 20.5) == selection.Choice(2, 0.0)  # it has 19 edges, more than nine tenths
+    assert selection.by_n_edges(polished, 22) == selection.Choice(1)
     assert selection.by_n_edges(points, 0) == selection.Choice(4)  # the sparsest point, not a refit with a large cut
     assert selection.within_one_standard_error(points, lambda choice: [0.9, 1.0, 1.1]) == selection.Choice(3, 0.5)
     assert selection.within_one_standard_error(points, lambda choice: [1.0, 1.0, 1.0]) == selection.Choice(2, 0.5)

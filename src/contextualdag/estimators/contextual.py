@@ -15,6 +15,7 @@ from contextualdag.projection import DAGProjection, LogDet, Order
 from contextualdag.training import selection as selections
 from contextualdag.training.checkpoint import fingerprint
 from contextualdag.training.constant import constant_graphs, one_graph
+from contextualdag.training.folds import Folds, make_folds, n_held_out
 from contextualdag.training.path import Path, PathFitter, PathPoint, Steps, shrunken_graphs, weights_of
 from contextualdag.training.refit import average
 from contextualdag.training.side_by_side import SideBySide
@@ -39,9 +40,13 @@ class ContextualDAG(PathEstimator):
         Which budget to believe. "relaxed": the least validation loss after a refit without shrinkage, whose small weights
         are cut off and whose others the model then reports; "1se": the sparsest graphs within one standard error of it;
         "min": the least validation loss with shrinkage, which keeps too many edges; a number: that many edges on average.
-    n_members : int, default=4
+    n_members : int, default=3
         Networks that are fitted side by side from different initial weights and whose graphs are averaged, which recovers
-        graphs better where rows are few or variables many; the time grows in proportion. 1 is a single network.
+        graphs better; the time grows in proportion. 1 is a single network.
+    cross_fit : bool, default=True
+        Let every member hold out other rows, chosen at random, so that together they learn from all. The rows of a
+        validation set that is given to `fit` join the others. With False all members hold out the same rows, which is
+        better where rows depend on one another, such as several of one person, and the validation set is chosen with care.
     consider_constant : bool, default=True
         Also fit one graph for all contexts, and believe it where single networks predict the validation set no better.
         Not with ``selection="min"``.
@@ -103,7 +108,8 @@ class ContextualDAG(PathEstimator):
         *,
         acyclicity: str | Order | LogDet = "order",
         selection: str | float = "relaxed",
-        n_members: int = 4,
+        n_members: int = 3,
+        cross_fit: bool = True,
         consider_constant: bool = True,
         hidden_layers: Sequence[int] = (128, 128),
         activation: str = "silu",
@@ -123,6 +129,7 @@ class ContextualDAG(PathEstimator):
         self.acyclicity = acyclicity
         self.selection = selection
         self.n_members = n_members
+        self.cross_fit = cross_fit
         self.consider_constant = consider_constant
         self.hidden_layers = hidden_layers
         self.activation = activation
@@ -168,7 +175,8 @@ class ContextualDAG(PathEstimator):
         Z : array or DataFrame of shape (n, m)
             Contexts of the same samples. Categorical columns are one-hot encoded.
         X_val, Z_val : optional
-            A validation set; by default `validation_fraction` of the rows is held out.
+            A validation set; by default `validation_fraction` of the rows is held out. See `cross_fit` for how members
+            use it.
         checkpoint : path, optional
             A folder to keep the path in after every budget. A fit that was killed goes on from there when it is started
             again with the same data and settings, and ends with the same model.
@@ -196,6 +204,10 @@ class ContextualDAG(PathEstimator):
         self._network = network.to(self._device)
         self._layer = DAGProjection(acyclicity=self._acyclicity()).to(self._device)
 
+    def _n_to_train_on(self, split: Split) -> int:
+        n, n_val = len(split.X), len(split.X_val)
+        return n + n_val - n_held_out(n, n_val, self._n_folds)
+
     def _dropout(self, n_samples: int, n_features: int) -> float:
         return auto_dropout(n_samples, len(self.names_), n_features) if isinstance(self.dropout, str) else self.dropout
 
@@ -209,16 +221,24 @@ class ContextualDAG(PathEstimator):
             self._starts.append(copy_state(self._network))
 
     def _fit_path(self, data: Prepared) -> None:
-        splits = [data.split] * self.n_members
-        SideBySide(self._network, self._layer, splits, self._settings()).run([self._path_steps(data, self.verbose)])
+        folds = self._folds(data)
+        trainer = SideBySide(self._network, self._layer, folds.splits, self._settings())
+        trainer.run([self._path_steps(data, folds, self.verbose)])
+
+    @property
+    def _n_folds(self) -> int:
+        return self.n_members if self.cross_fit else 1
+
+    def _folds(self, data: Prepared) -> Folds:
+        return make_folds(data.split, self._n_folds, data.seed).shared_by(self.n_members // self._n_folds)
 
     def _settings(self) -> TrainingSettings:
         return TrainingSettings(self.learning_rate, self.max_epochs, self.patience, self.batch_size)
 
-    def _path_steps(self, data: Prepared, verbose: bool) -> Steps[None]:
+    def _path_steps(self, data: Prepared, folds: Folds, verbose: bool) -> Steps[None]:
         """All trainings of the path and of the choice on it, for someone to carry out."""
         split, checkpoint = data.split, data.checkpoint
-        fitter = PathFitter(self._network, self._layer, split, self._starts, data.seed)
+        fitter = PathFitter(self._network, self._layer, folds, self._starts, data.seed)
         self._path = Path()
         if checkpoint is not None:
             parameters = {name: value for name, value in self.get_params(deep=False).items() if name not in NO_INFLUENCE}
@@ -244,7 +264,7 @@ class ContextualDAG(PathEstimator):
             return selections.by_validation_loss(points)
         best = yield from selections.relaxed(points, refit)
         if self.consider_constant and split.mask is None:
-            constant = one_graph(split.X, split.X_val, self._allowed, N_PENALTIES)
+            constant = one_graph(fitter.splits[: self._n_folds], self._allowed, N_PENALTIES)
             if selections.is_constant_as_good(constant, points, best):
                 self._path = Path(points=constant, is_constant=True)
                 points, best = constant, selections.least_refit_loss(constant)

@@ -25,6 +25,7 @@ PAPER: dict[str, Any] = {
     "acyclicity": "logdet",
     "selection": "min",
     "n_members": 1,
+    "cross_fit": False,
     "consider_constant": False,
     "activation": "relu",
     "dropout": 0.0,
@@ -73,7 +74,7 @@ def check_parameters(model: "ContextualDAG") -> None:
         require(model, is_count(getattr(model, name)), name, "an integer of at least 1")
     size, rate = model.batch_size, model.learning_rate
     require(model, size is None or is_count(size), "batch_size", "None or an integer of at least 1")
-    for name in ("verbose", "consider_constant"):
+    for name in ("verbose", "cross_fit", "consider_constant"):
         require(model, isinstance(getattr(model, name), bool | np.bool_), name, "True or False")
     require(model, _in(rate, 0, math.inf) and 0 < rate < math.inf, "learning_rate", "a positive number")
 

@@ -76,6 +76,10 @@ class PathEstimator(GraphEstimator):
         """Edges that may be, (p, p): those between variables that vary."""
         return torch.from_numpy(np.outer(varies, varies))
 
+    def _n_to_train_on(self, split: Split) -> int:
+        """How many samples networks see."""
+        return len(split.X)
+
     def _initialise(self, generator: torch.Generator) -> None:
         """Draw initial weights, where there are any."""
 
@@ -96,7 +100,8 @@ class PathEstimator(GraphEstimator):
         Parameters
         ----------
         n_edges : float, optional
-            Graphs with this many edges on average: the strongest of a refit that has as many, else the nearest point.
+            Graphs with this many edges on average: the strongest of a refit that has as many, else the nearest point. All
+            edges of the model's own choice if these are up to a tenth fewer.
         l1_budget : float, optional
             Take the point with the nearest budget.
 
@@ -239,7 +244,7 @@ class PathEstimator(GraphEstimator):
         masks = (None if m is None else torch.tensor(m, dtype=torch.float32, device=self._device) for m in (mask, mask_val))
         split = Split(X_train, self._contexts(contexts), X_held_out, self._contexts(contexts_val), *masks)
         seed = int(rng.integers(2**31))
-        self._build(contexts.shape[1], len(contexts))
+        self._build(contexts.shape[1], self._n_to_train_on(split))
         generator = torch.Generator().manual_seed(seed)
         self._initialise(generator)
         self._mean_network = None

@@ -25,7 +25,7 @@ class SortedDAG(ContextualDAG):
         The variables, by name or by position, parents before children. Without it `fit` wants a mask for each sample.
     cut : float, default=0.0
         Weights up to this size are dropped before the budget shrinks the others. The paper has 0.1.
-    selection, n_members, consider_constant, hidden_layers, activation, dropout, intercept, budgets, n_budgets, \
+    selection, n_members, cross_fit, consider_constant, hidden_layers, activation, dropout, intercept, budgets, n_budgets, \
 learning_rate, max_epochs, patience, batch_size, validation_fraction, device, random_state, verbose
         As for `ContextualDAG`.
 
@@ -50,7 +50,8 @@ learning_rate, max_epochs, patience, batch_size, validation_fraction, device, ra
         order: Sequence[str | int] | None = None,
         cut: float = 0.0,
         selection: str | float = "relaxed",
-        n_members: int = 4,
+        n_members: int = 3,
+        cross_fit: bool = True,
         consider_constant: bool = True,
         hidden_layers: Sequence[int] = (128, 128),
         activation: str = "silu",
@@ -70,6 +71,7 @@ learning_rate, max_epochs, patience, batch_size, validation_fraction, device, ra
         super().__init__(
             selection=selection,
             n_members=n_members,
+            cross_fit=cross_fit,
             consider_constant=consider_constant,
             hidden_layers=hidden_layers,
             activation=activation,

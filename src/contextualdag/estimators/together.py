@@ -52,10 +52,12 @@ def fit_together(models: Sequence[ContextualDAG], tables: Sequence[Mapping[str, 
         first, members = fitted[group[0]], [fitted[index] for index in group]
         with first._own_random_numbers():
             data = take_means_out(members, [prepared[index] for index in group])
-            splits = [one.split for one in data for _ in range(first.n_members)]
+            folds = [model._folds(one) for model, one in zip(members, data, strict=True)]
+            splits = [split for one in folds for split in one.splits]
             trainer = SideBySide(first._network, first._layer, splits, first._settings())
             # A terminal holds one progress bar.
-            trainer.run([m._path_steps(one, m.verbose and m is first) for m, one in zip(members, data, strict=True)])
+            rows = zip(members, data, folds, strict=True)
+            trainer.run([m._path_steps(one, its, m.verbose and m is first) for m, one, its in rows])
     for model, new, given_data in zip(models, fitted, prepared, strict=True):
         new._estimate_noise(given_data)
         model.__dict__.update(new.__dict__)
@@ -65,4 +67,12 @@ def _alike(model: ContextualDAG, data: Prepared) -> object:
     """What models must have in common to be trained side by side."""
     shapes = tuple(None if tensor is None else tuple(tensor.shape) for tensor in vars(data.split).values())
     network = (tuple(model.hidden_layers), model.activation, model.dropout, tuple(model._network.places.tolist()))
-    return model.n_members, shapes, network, model._layer.acyclicity, model._settings(), torch.device(model._device)
+    return (
+        model.n_members,
+        model.cross_fit,
+        shapes,
+        network,
+        model._layer.acyclicity,
+        model._settings(),
+        torch.device(model._device),
+    )

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from contextualdag.training import penalised
 from contextualdag.training.path import PathPoint
-from contextualdag.training.refit import Refit, cuts_of
-from contextualdag.training.trainer import Fit
+from contextualdag.training.refit import Curve, Member, average, cuts_of, refit_of
+from contextualdag.training.trainer import Fit, Split
 
 SMALLEST_PENALTY = 1e-3  # as a share of the largest
 PROBLEMS_AT_ONCE = 2000
@@ -26,29 +26,25 @@ def constant_path(
 
     Weights up to `cut` are dropped. Refits are least squares on the supports.
     """
-    graphs, steps = _solve(moments[0], penalties, allowed)
-    graphs = torch.where(graphs.abs() > cut, graphs, 0)
-    points = []
-    for W, its, penalty in zip(graphs, steps, penalties, strict=True):
-        fit = Fit({"W": W}, penalised.moment_loss(*moments, W), penalised.moment_loss(*moments_val, W), its)
-        l1_norm = float((moments[1] * W.abs().sum((1, 2))).sum())
-        points.append(PathPoint(l1_norm, (penalty,), _mean_edges(W, moments_val[1]), (fit,)))
-    points.sort(key=lambda point: -point.l1_budget)
-    return [_refitted(point, moments, moments_val) for point in points] if with_refits else points
+    points = _points(moments, moments_val, penalties, allowed, cut)
+    if with_refits:
+        points = [_refitted([point], [(moments, moments_val)]) for point in points]
+    return _from_dense_to_sparse(points)
 
 
-def one_graph(X: Tensor, X_val: Tensor, allowed: Tensor, n_penalties: int) -> list[PathPoint]:
-    """The path of one graph for all samples, with refits, where that is computed best; its tensors come back to X."""
+def one_graph(splits: Sequence[Split], allowed: Tensor, n_penalties: int) -> list[PathPoint]:
+    """The path of one graph for all samples, with refits, where that is computed best; its tensors come back.
+
+    With several splits a member for each, at the same penalties.
+    """
     # The compiled solver, on the CPU, searches further than the other.
-    device = X.device if importlib.util.find_spec("numba") is None else torch.device("cpu")
-    both = []
-    for samples in (X, X_val):
-        group = torch.zeros(len(samples), dtype=torch.int64, device=samples.device)
-        S, share = penalised.second_moments(samples.double(), group, 1)
-        both.append((S.to(device), share.to(device)))
-    penalties = penalty_grid(both[0][0], n_penalties)
-    points = constant_path(both[0], both[1], penalties, allowed, 0.0, with_refits=True)
-    return [_moved(point, X.device) for point in points]
+    back = splits[0].X.device
+    device = back if importlib.util.find_spec("numba") is None else torch.device("cpu")
+    data = [(_moments_of_all(split.X, device), _moments_of_all(split.X_val, device)) for split in splits]
+    penalties = penalty_grid(torch.stack([moments[0] for moments, _ in data]).mean(0), n_penalties)
+    members = [_points(moments, moments_val, penalties, allowed, 0.0) for moments, moments_val in data]
+    points = [_refitted(same, data) for same in zip(*members, strict=True)]
+    return [_moved(point, back) for point in _from_dense_to_sparse(points)]
 
 
 def penalty_grid(S: Tensor, n_penalties: int) -> list[float]:
@@ -61,11 +57,34 @@ def penalty_grid(S: Tensor, n_penalties: int) -> list[float]:
 
 def constant_graphs(point: PathPoint, cut: float | None, group: Tensor) -> Tensor:
     """Graphs (n, p, p) of samples in given groups: refitted weights above the cut, or the shrunken ones without a cut."""
-    W = point.fits[0].state["W"]
-    if point.refit is not None and cut is not None:
-        W = point.refit.fits[0].state["W"]
-        W = torch.where(W.abs() > cut, W, 0)
+    if point.refit is None or cut is None:
+        W = average([fit.state["W"] for fit in point.fits])
+    else:
+        W = point.refit.mean_graphs([fit.state["W"] for fit in point.refit.fits], cut)
     return W.to(group.device, torch.float32)[group]
+
+
+def _moments_of_all(X: Tensor, device: torch.device) -> Moments:
+    S, share = penalised.second_moments(X.double(), torch.zeros(len(X), dtype=torch.int64, device=X.device), 1)
+    return S.to(device), share.to(device)
+
+
+def _points(
+    moments: Moments, moments_val: Moments, penalties: Sequence[float], allowed: Tensor, cut: float
+) -> list[PathPoint]:
+    """One for each penalty, in their order."""
+    graphs, steps = _solve(moments[0], penalties, allowed)
+    graphs = torch.where(graphs.abs() > cut, graphs, 0)
+    points = []
+    for W, its, penalty in zip(graphs, steps, penalties, strict=True):
+        fit = Fit({"W": W}, penalised.moment_loss(*moments, W), penalised.moment_loss(*moments_val, W), its)
+        l1_norm = float((moments[1] * W.abs().sum((1, 2))).sum())
+        points.append(PathPoint(l1_norm, (penalty,), _mean_edges(W, moments_val[1]), (fit,)))
+    return points
+
+
+def _from_dense_to_sparse(points: Sequence[PathPoint]) -> list[PathPoint]:
+    return sorted(points, key=lambda point: -point.l1_budget)
 
 
 def _solve(S: Tensor, penalties: Sequence[float], allowed: Tensor) -> tuple[Tensor, list[int]]:
@@ -83,24 +102,36 @@ def _solve(S: Tensor, penalties: Sequence[float], allowed: Tensor) -> tuple[Tens
     return torch.cat(found).view(len(penalties), n_groups, p, p), most
 
 
-def _refitted(point: PathPoint, moments: Moments, moments_val: Moments) -> PathPoint:
-    W = penalised.least_squares_on_support(moments[0], point.fits[0].state["W"] != 0)
-    cuts = cuts_of(W)
-    kept = [torch.where(W.abs() > cut, W, 0) for cut in cuts]
-    losses = [penalised.moment_loss(*moments_val, w) for w in kept]
-    fit = Fit({"W": W}, penalised.moment_loss(*moments, W), losses[0], 0)
-    best = min(range(len(cuts)), key=lambda i: (losses[i], -i))  # the larger on ties
-    n_edges = [_mean_edges(w, moments_val[1]) for w in kept]
-    everywhere = torch.ones(W.shape[1:], dtype=torch.bool, device=W.device)
-    uncut = torch.zeros(1, *everywhere.shape, device=W.device)
-    return replace(point, refit=Refit((fit,), uncut, (losses[best],), losses[best], everywhere, cuts, n_edges, losses, best))
+def _refitted(points: Sequence[PathPoint], data: Sequence[tuple[Moments, Moments]]) -> PathPoint:
+    """One point, with its refit, from those of its members at the same penalty."""
+    fits, graphs, members = [], [], []
+    for point, (moments, moments_val) in zip(points, data, strict=True):
+        W = penalised.least_squares_on_support(moments[0], point.fits[0].state["W"] != 0)
+        cuts = cuts_of(W)
+        kept = [torch.where(W.abs() > cut, W, 0) for cut in cuts]
+        losses = [penalised.moment_loss(*moments_val, w) for w in kept]
+        curve = Curve(cuts, [_mean_edges(w, moments_val[1]) for w in kept], losses)
+        everywhere = torch.ones(W.shape[1:], dtype=torch.bool, device=W.device)
+        fits.append(Fit({"W": W}, penalised.moment_loss(*moments, W), losses[0], 0))
+        graphs.append(W)
+        members.append(Member(everywhere, everywhere.double(), curve, curve.best, losses[curve.best]))
+    refit = refit_of(tuple(fits), graphs, members)
+    if len(points) == 1:
+        return replace(points[0], refit=refit)
+    W = average([point.fits[0].state["W"] for point in points])
+    l1_norm = sum(point.l1_budget for point in points) / len(points)
+    thresholds = tuple(point.thresholds[0] for point in points)
+    return PathPoint(l1_norm, thresholds, float((W != 0).sum()), tuple(point.fits[0] for point in points), refit)
 
 
 def _moved(point: PathPoint, device: torch.device) -> PathPoint:
     def move(fits: tuple[Fit, ...]) -> tuple[Fit, ...]:
         return tuple(replace(fit, state={name: value.to(device) for name, value in fit.state.items()}) for fit in fits)
 
-    refit = None if point.refit is None else replace(point.refit, fits=move(point.refit.fits))
+    refit = point.refit
+    if refit is not None:
+        member_cuts, pairs = refit.member_cuts.to(device), refit.pairs.to(device)
+        refit = replace(refit, fits=move(refit.fits), member_cuts=member_cuts, pairs=pairs)
     return replace(point, fits=move(point.fits), refit=refit)
 
 

@@ -11,11 +11,12 @@ from torch import Tensor
 
 from contextualdag.network import ContextNetwork
 from contextualdag.projection import DAGProjection
+from contextualdag.training.folds import Folds
 from contextualdag.training.refit import Refit, average, cut_down
-from contextualdag.training.trainer import Fit, Progress, Split, State, Training
+from contextualdag.training.trainer import Fit, Progress, State, Training
 
 DECAY = 0.7  # from one budget to the next on the geometric grid
-POLISHING_PATIENCE = 6  # times the usual one
+POLISHING_PATIENCE = 4  # times the usual one
 FEWEST_EDGES = 0.5  # the geometric grid ends where graphs have fewer on average
 
 
@@ -79,7 +80,7 @@ class PathFitter:
         On the device of the data. Its weights are set anew for every use, so that paths can share it.
     layer : DAGProjection
         Likewise.
-    split : Split
+    folds : Folds
         The data.
     starts : sequence of State
         Initial weights of each member.
@@ -88,9 +89,10 @@ class PathFitter:
     """
 
     def __init__(
-        self, network: ContextNetwork, layer: DAGProjection, split: Split, starts: Sequence[State], seed: int
+        self, network: ContextNetwork, layer: DAGProjection, folds: Folds, starts: Sequence[State], seed: int
     ) -> None:
-        self.network, self.layer, self.split, self.starts, self.seed = network, layer, split, starts, seed
+        self.network, self.layer, self.folds, self.starts, self.seed = network, layer, folds, starts, seed
+        self.splits = folds.splits
 
     def fit(
         self,
@@ -105,8 +107,7 @@ class PathFitter:
         whenever something is finished, `begin` before each fit for a function that is told of every epoch.
         """
         if not path.pretrained:
-            masks = (self.split.mask, self.split.mask_val)
-            trainings = self._trainings(self.starts, 0, None, [masks] * len(self.starts), begin("pre-training", []))
+            trainings = self._trainings(self.starts, 0, None, self._masks(), begin("pre-training", []))
             # The last weights: where nodes are many the best ones are hardly trained, and the order of the nodes is a guess.
             fits = yield [replace(training, keep_last=True) for training in trainings]
             path.pretrained = tuple(fit.state for fit in fits)
@@ -114,7 +115,7 @@ class PathFitter:
         if path.largest_budget is None:
             point = yield from self._fit_budget(path.pretrained, math.inf, 1, begin("without a budget", []))
             path.points.append(point)
-            graphs = shrunken_graphs(self.network, self.layer, point, self.split.Z, self.split.mask)
+            graphs = shrunken_graphs(self.network, self.layer, point, self.folds.Z, self.folds.mask)
             path.largest_budget = sum(float(W.abs().sum()) / len(W) for W in graphs) / len(graphs)
             saved(path)
         while (budget := budgets(path.largest_budget, path.points)) is not None:
@@ -130,17 +131,16 @@ class PathFitter:
         from the second ones, with more patience.
         """
         point = path.points[index]
-        split = self.split
-        mask = None if split.mask is None or split.mask_val is None else torch.cat([split.mask, split.mask_val])
-        graphs = shrunken_graphs(self.network, self.layer, point, torch.cat([split.Z, split.Z_val]), mask)
-        both = [(W != 0).to(split.X.dtype) for W in graphs]
-        supports = [(support[: len(split.X)], support[len(split.X) :]) for support in both]
+        folds = self.folds
+        graphs = shrunken_graphs(self.network, self.layer, point, folds.Z, folds.mask)
+        supports = [(W != 0).to(folds.X.dtype) for W in graphs]
+        masks = [(s[train], s[held_out]) for s, train, held_out in zip(supports, folds.train, folds.held_out, strict=True)]
         polished = point.refit if polish else None
         states = [fit.state for fit in (point.fits if polished is None else polished.fits)]
         stream, patience = (10_000 + index, 1) if polished is None else (20_000 + index, POLISHING_PATIENCE)
-        fits = yield self._trainings(states, stream, None, supports, progress, patience)
-        refitted = [weights_of(self.network, fit, split.Z_val) * val for fit, (_, val) in zip(fits, supports, strict=True)]
-        found = cut_down(tuple(fits), refitted, split.X_val)
+        fits = yield self._trainings(states, stream, None, masks, progress, patience)
+        refitted = [weights_of(self.network, fit, folds.Z) * s for fit, s in zip(fits, supports, strict=True)]
+        found = cut_down(tuple(fits), refitted, folds)
         if polished is not None and polished.loss < found.loss:
             found = polished  # the whole support did better, what the cut leaves of it did not
         return replace(point, refit=replace(found, polished=polish))
@@ -148,19 +148,21 @@ class PathFitter:
     def _fit_budget(
         self, starts: Sequence[State], l1_budget: float, stream: int, progress: Progress | None
     ) -> Steps[PathPoint]:
-        masks = (self.split.mask, self.split.mask_val)
-        fits = yield self._trainings(starts, stream, l1_budget, [masks] * len(starts), progress)
+        fits = yield self._trainings(starts, stream, l1_budget, self._masks(), progress)
         thresholds = []
-        for fit in fits:
+        for fit, split in zip(fits, self.splits, strict=True):
             self.network.load_state_dict(fit.state)
             self.layer.l1_budget = l1_budget
             # Dropout changes the threshold of a training pass; the one to keep belongs to the network without it.
             with torch.no_grad():
-                self.layer.train()(self.network.eval()(self.split.Z), self.split.mask)
+                self.layer.train()(self.network.eval()(split.Z), split.mask)
             thresholds.append(float(self.layer.threshold))
         point = PathPoint(l1_budget, tuple(thresholds), 0.0, tuple(fits))
-        W = average(shrunken_graphs(self.network, self.layer, point, self.split.Z_val, self.split.mask_val))
+        W = average(shrunken_graphs(self.network, self.layer, point, self.splits[0].Z_val, self.splits[0].mask_val))
         return replace(point, n_edges=float((W != 0).sum()) / len(W))
+
+    def _masks(self) -> list[tuple[Tensor | None, Tensor | None]]:
+        return [(split.mask, split.mask_val) for split in self.splits]
 
     def _trainings(
         self,

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from contextualdag.projection import Order
+from contextualdag.training.folds import Folds
 from contextualdag.training.trainer import Fit
 
 N_CUTS = 64  # each leaving the share CUT_DECAY of the edges that the one before left
@@ -22,12 +23,13 @@ AVERAGED = Order(starts=1)  # how mean graphs become acyclic
 class Refit:
     """Second networks, trained on the supports of the first without shrinkage, and what is left of their graphs by a cut.
 
-    `n_edges` and `losses` are means over the validation set once weights of at most ``cuts[i]`` are dropped; the first cut
+    `n_edges` and `losses` are means over what is held out once weights of at most ``cuts[i]`` are dropped; the first cut
     is zero, the last leaves nothing or nearly so. The cut to believe is ``cuts[best]``. Only `pairs` (p, p) may be edges.
 
-    With several members these are of their mean graphs, for which each member first drops its own weights up to
-    ``member_cuts[k]`` (p, p), infinite for pairs that it gives up. With the cut that is best for it, a member alone would
-    reach ``member_losses[k]``; `honest_loss` is the mean of what they would reach had the pairs been chosen elsewhere.
+    With several members, cuts and numbers of edges are those of their mean graphs for all samples, for which each member
+    first drops its own weights up to ``member_cuts[k]`` (p, p), infinite for pairs that it gives up. The losses are what
+    members alone reach with as many edges, on average. With the cut that is best for it, one would reach
+    ``member_losses[k]``; `honest_loss` is the mean of what they would reach had the pairs been chosen elsewhere.
     """
 
     fits: tuple[Fit, ...]
@@ -56,7 +58,9 @@ class Refit:
         return torch.where((W.abs() > cut) & self.pairs.to(W.device), W, 0)
 
 
-class _Curve(NamedTuple):
+class Curve(NamedTuple):
+    """Cuts, from zero on, and what they leave: the mean number of edges and the loss."""
+
     cuts: list[float]
     n_edges: list[float]
     losses: list[float]
@@ -66,15 +70,20 @@ class _Curve(NamedTuple):
         """Where the loss is least; the larger cut on ties."""
         return min(range(len(self.cuts)), key=lambda i: (self.losses[i], -i))
 
-    def nearest(self, n_edges: float) -> int:
-        return min(range(len(self.cuts)), key=lambda i: abs(self.n_edges[i] - n_edges))
+    def loss_with(self, n_edges: float) -> float:
+        """The loss of as many edges, or of all."""
+        return interpolate(-n_edges, [-count for count in self.n_edges], self.losses)
 
 
-class _Member(NamedTuple):
-    """What to believe of one member: its pairs, the losses of cuts with these alone, the cut among them, its honest loss."""
+class Member(NamedTuple):
+    """What to believe of one member: its pairs, the losses of cuts with these alone, the cut among them, its honest loss.
+
+    `gains` (p, p) is what pairs lower the sum of squares by, given up or not.
+    """
 
     pairs: Tensor
-    curve: _Curve
+    gains: Tensor
+    curve: Curve
     best: int
     honest_loss: float
 
@@ -99,28 +108,53 @@ def cuts_of(W: Tensor) -> list[float]:
     return [0.0, *cuts]
 
 
-def cut_down(fits: tuple[Fit, ...], refitted: Sequence[Tensor], X: Tensor) -> Refit:
-    """Find the cuts of refitted graphs, and the pairs that earn their place, by the validation loss for each member.
+def edges_left(W: Tensor, cuts: Sequence[float]) -> list[float]:
+    """The mean number of edges of graphs (n, p, p) after each of several rising cuts."""
+    sizes = W.abs().flatten().sort().values
+    above = len(sizes) - torch.searchsorted(sizes, torch.tensor(cuts, dtype=W.dtype, device=W.device), right=True)
+    return [count / len(W) for count in above.tolist()]
+
+
+def interpolate(x: float, xs: Sequence[float], ys: Sequence[float]) -> float:
+    """Linear between the points (xs, ys), xs rising; constant beyond them."""
+    if x <= xs[0]:
+        return ys[0]
+    for x0, x1, y0, y1 in zip(xs, xs[1:], ys, ys[1:], strict=False):
+        if x <= x1:
+            return y0 + (y1 - y0) * (x - x0) / (x1 - x0)
+    return ys[-1]
+
+
+def cut_down(fits: tuple[Fit, ...], refitted: Sequence[Tensor], folds: Folds) -> Refit:
+    """Find the cuts of members' refitted graphs (n, p, p), and the pairs that earn their place, by what each held out."""
+    members = [_cut_member(W[rows], folds.X[rows]) for W, rows in zip(refitted, folds.held_out, strict=True)]
+    return refit_of(fits, refitted, members)
+
+
+def refit_of(fits: tuple[Fit, ...], refitted: Sequence[Tensor], members: Sequence[Member]) -> Refit:
+    """One refit from what is known of each member.
 
     The mean graphs keep as many edges as their members do on average. Their own loss would keep more: an edge that few
-    members see has a small weight in the mean and still helps a little.
+    members see has a small weight in the mean and still helps a little. And no sample was held out by all.
     """
-    members = [_cut_member(W, X) for W in refitted]
     losses = tuple(min(member.curve.losses) for member in members)
     honest = sum(member.honest_loss for member in members) / len(members)
     if len(members) == 1:
-        pairs, curve, best, _ = members[0]
-        return Refit(fits, torch.zeros(1, *pairs.shape, device=X.device), losses, honest, pairs, *curve, best)
-    cuts = [member.cut for member in members]
+        pairs, _, curve, best, _ = members[0]
+        return Refit(fits, torch.zeros(1, *pairs.shape, device=pairs.device), losses, honest, pairs, *curve, best)
+    own_cuts = torch.stack([member.cut for member in members])
     wanted = sum(member.curve.n_edges[member.best] for member in members) / len(members)
-    W = average([torch.where(W.abs() > cut, W, 0) for W, cut in zip(refitted, cuts, strict=True)])
-    first = _losses_by_cut(W, X)
-    believed = _earn_their_place(torch.where(W.abs() > first.cuts[first.nearest(wanted)], W, 0), X)
-    curve = _losses_by_cut(W * believed, X)
-    return Refit(fits, torch.stack(cuts), losses, honest, believed, *curve, curve.nearest(wanted))
+    W = average([torch.where(W.abs() > cut, W, 0) for W, cut in zip(refitted, own_cuts, strict=True)])
+    cuts = cuts_of(W)
+    often = (W.abs() > cuts[_nearest(edges_left(W, cuts), wanted)]).sum(0) > RARE * len(W)
+    pairs = often & (torch.stack([member.gains for member in members]).sum(0) > 0)
+    cuts = cuts_of(W * pairs)
+    n_edges = edges_left(W * pairs, cuts)
+    alike = [sum(member.curve.loss_with(count) for member in members) / len(members) for count in n_edges]
+    return Refit(fits, own_cuts, losses, honest, pairs, cuts, n_edges, alike, _nearest(n_edges, wanted))
 
 
-def _cut_member(W: Tensor, X: Tensor) -> _Member:
+def _cut_member(W: Tensor, X: Tensor) -> Member:
     """Find the pairs and the cut of one member.
 
     At the border of the region where it is an edge, a pair's weight fades out, and so small a weight does no harm to the
@@ -128,10 +162,11 @@ def _cut_member(W: Tensor, X: Tensor) -> _Member:
     """
     first = _losses_by_cut(W, X)
     kept = torch.where(W.abs() > first.cuts[first.best], W, 0)
-    pairs = _earn_their_place(kept, X)
+    gains = _gains(kept, X)
+    pairs = _earn_their_place(kept, gains)
     usual = torch.where(kept != 0, kept.abs(), math.nan).nanmedian(0).values.nan_to_num()
     best = _losses_by_cut(W * pairs, X, usual / 2).best
-    return _Member(pairs, _losses_by_cut(W * pairs, X), best, _loss_on_other_halves(kept, X))
+    return Member(pairs, gains, _losses_by_cut(W * pairs, X), best, _loss_on_other_halves(kept, X))
 
 
 def _loss_on_other_halves(W: Tensor, X: Tensor) -> float:
@@ -139,28 +174,35 @@ def _loss_on_other_halves(W: Tensor, X: Tensor) -> float:
     halves = (slice(0, None, 2), slice(1, None, 2))
     total = 0.0
     for half, other in (halves, halves[::-1]):
-        kept = W[half] * _earn_their_place(W[other], X[other])
+        kept = W[half] * _earn_their_place(W[other], _gains(W[other], X[other]))
         total += float(((X[half] - (X[half, None] @ kept)[:, 0]) ** 2).sum())
     return total / X.numel()
 
 
-def _earn_their_place(W: Tensor, X: Tensor) -> Tensor:
-    """Pairs (p, p) that are edges in more than a few contexts and without which the loss would rise."""
+def _gains(W: Tensor, X: Tensor) -> Tensor:
+    """How much the sum of squares would rise without each pair (p, p)."""
     residual = X - (X[:, None] @ W)[:, 0]
     part = X[:, :, None] * W
-    rise = ((2 * residual[:, None, :] + part) * part).sum(0)
-    return (rise > 0) & ((W != 0).sum(0) > RARE * len(W))
+    return ((2 * residual[:, None, :] + part) * part).sum(0)
 
 
-def _losses_by_cut(W: Tensor, X: Tensor, least: Tensor | None = None) -> _Curve:
+def _earn_their_place(W: Tensor, gains: Tensor) -> Tensor:
+    """Pairs (p, p) that are edges in more than a few contexts and without which the loss would rise."""
+    return (gains > 0) & ((W != 0).sum(0) > RARE * len(W))
+
+
+def _losses_by_cut(W: Tensor, X: Tensor, least: Tensor | None = None) -> Curve:
     """With `least` (p, p), the losses are those of weights that are at least so large."""
     cuts = cuts_of(W)
     raised = W if least is None else W.sign() * torch.maximum(W.abs(), least)
-    n_edges, losses = [], []
+    losses = []
     at_once = max(1, (MANY_ENTRIES if W.device.type == "cuda" else FEW_ENTRIES) // W.numel())
     for some in torch.split(torch.tensor(cuts, dtype=W.dtype, device=W.device), at_once):
         kept = torch.where(W.abs() > some[:, None, None, None], raised, 0)
-        n_edges.append((kept != 0).sum((1, 2, 3)))
         losses.append(((X - (X[:, None] @ kept)[:, :, 0]) ** 2).mean((1, 2)))
     # One look from the host for all of them.
-    return _Curve(cuts, [count / len(W) for count in torch.cat(n_edges).tolist()], torch.cat(losses).tolist())
+    return Curve(cuts, edges_left(W, cuts), torch.cat(losses).tolist())
+
+
+def _nearest(n_edges: Sequence[float], wanted: float) -> int:
+    return min(range(len(n_edges)), key=lambda i: abs(n_edges[i] - wanted))

@@ -10,8 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from contextualdag.training.path import PathPoint, Steps
+from contextualdag.training.refit import interpolate
 
 COARSE = 3  # every third point is refitted at first
+NEARLY = 0.9  # of the wanted edges are enough in a polished refit
 
 
 @dataclass(frozen=True)
@@ -35,8 +37,9 @@ def by_budget(points: list[PathPoint], l1_budget: float) -> Choice:
 def by_n_edges(points: list[PathPoint], n_edges: float) -> Choice:
     """Graphs with `n_edges` edges on average: of all refits with as many or more, the one that loses least by the cut.
 
-    Where no refit has as many, the point whose shrunken graphs have nearest to that many, the sparser on ties. No edges are
-    none anywhere, also in contexts where a cut would leave some.
+    A polished refit, better than its neighbours, may also have a little fewer. Where no refit has as many, the point whose
+    shrunken graphs have nearest to that many, the sparser on ties. No edges are none anywhere, also in contexts where a cut
+    would leave some.
     """
     if n_edges == 0:
         return Choice(nearest(points, 0))
@@ -91,9 +94,9 @@ def least_refit_loss(points: list[PathPoint]) -> Choice:
 
 
 def is_constant_as_good(constant: list[PathPoint], varying: list[PathPoint], choice: Choice) -> bool:
-    """Whether the best constant graph predicts the validation set as well as single networks do at the chosen point.
+    """Whether the best constant graphs predict what is held out as well as single networks do at the chosen point.
 
-    Networks have many pairs to choose by the validation set, and some help it by luck, so their honest loss counts.
+    Networks have many pairs to choose by what is held out, and some help by luck, so their honest loss counts.
     """
     refit = varying[choice.index].refit
     return refit is None or min(_refit_loss(point) for point in constant) <= refit.honest_loss
@@ -130,22 +133,12 @@ def _refit_loss(point: PathPoint) -> float:
 
 
 def _cut_to(point: PathPoint, n_edges: float) -> tuple[float, float] | None:
-    """The cut that leaves `n_edges` edges and its loss, both between those of the nearest cuts; None with fewer edges."""
+    """The cut that leaves `n_edges` edges and its loss, both between those of the nearest cuts; None with too few edges."""
     refit = point.refit
-    if refit is None or refit.n_edges[0] < n_edges:
+    if refit is None or refit.n_edges[0] < n_edges * (NEARLY if refit.polished else 1):
         return None
     falling = [-edges for edges in refit.n_edges]
-    return _interpolate(-n_edges, falling, refit.cuts), _interpolate(-n_edges, falling, refit.losses)
-
-
-def _interpolate(x: float, xs: list[float], ys: list[float]) -> float:
-    """Linear between the points (xs, ys), xs rising; constant beyond them."""
-    if x <= xs[0]:
-        return ys[0]
-    for x0, x1, y0, y1 in zip(xs, xs[1:], ys, ys[1:], strict=False):
-        if x <= x1:
-            return y0 + (y1 - y0) * (x - x0) / (x1 - x0)
-    return ys[-1]
+    return interpolate(-n_edges, falling, refit.cuts), interpolate(-n_edges, falling, refit.losses)
 
 
 def _candidates(points: list[PathPoint]) -> list[int]:
