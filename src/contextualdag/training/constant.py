@@ -26,7 +26,8 @@ def constant_path(
 
     Weights up to `cut` are dropped. Refits are least squares on the supports.
     """
-    points = _points(moments, moments_val, penalties, allowed, cut)
+    graphs, steps = _solve(moments[0], penalties, allowed)
+    points = _points(torch.where(graphs.abs() > cut, graphs, 0), steps, penalties, moments, moments_val)
     if with_refits:
         points = [_refitted([point], [(moments, moments_val)]) for point in points]
     return _from_dense_to_sparse(points)
@@ -42,7 +43,8 @@ def one_graph(splits: Sequence[Split], allowed: Tensor, n_penalties: int) -> lis
     device = back if importlib.util.find_spec("numba") is None else torch.device("cpu")
     data = [(_moments_of_all(split.X, device), _moments_of_all(split.X_val, device)) for split in splits]
     penalties = penalty_grid(torch.stack([moments[0] for moments, _ in data]).mean(0), n_penalties)
-    members = [_points(moments, moments_val, penalties, allowed, 0.0) for moments, moments_val in data]
+    graphs, steps = _solve(torch.cat([moments[0] for moments, _ in data]), penalties, allowed)
+    members = [_points(graphs[:, k : k + 1], steps, penalties, *data[k]) for k in range(len(data))]
     points = [_refitted(same, data) for same in zip(*members, strict=True)]
     return [_moved(point, back) for point in _from_dense_to_sparse(points)]
 
@@ -70,11 +72,9 @@ def _moments_of_all(X: Tensor, device: torch.device) -> Moments:
 
 
 def _points(
-    moments: Moments, moments_val: Moments, penalties: Sequence[float], allowed: Tensor, cut: float
+    graphs: Tensor, steps: Sequence[int], penalties: Sequence[float], moments: Moments, moments_val: Moments
 ) -> list[PathPoint]:
-    """One for each penalty, in their order."""
-    graphs, steps = _solve(moments[0], penalties, allowed)
-    graphs = torch.where(graphs.abs() > cut, graphs, 0)
+    """One for each penalty, in their order; `graphs` has the shape (penalties, groups, p, p)."""
     points = []
     for W, its, penalty in zip(graphs, steps, penalties, strict=True):
         fit = Fit({"W": W}, penalised.moment_loss(*moments, W), penalised.moment_loss(*moments_val, W), its)
@@ -112,9 +112,10 @@ def _refitted(points: Sequence[PathPoint], data: Sequence[tuple[Moments, Moments
         losses = [penalised.moment_loss(*moments_val, w) for w in kept]
         curve = Curve(cuts, [_mean_edges(w, moments_val[1]) for w in kept], losses)
         everywhere = torch.ones(W.shape[1:], dtype=torch.bool, device=W.device)
+        votes = torch.where((kept[curve.best] != 0).any(0), 1, -1)  # a pair stays if most members have it
         fits.append(Fit({"W": W}, penalised.moment_loss(*moments, W), losses[0], 0))
         graphs.append(W)
-        members.append(Member(everywhere, everywhere.double(), curve, curve.best, losses[curve.best]))
+        members.append(Member(everywhere, votes, curve, curve.best, losses[curve.best]))
     refit = refit_of(tuple(fits), graphs, members)
     if len(points) == 1:
         return replace(points[0], refit=refit)
