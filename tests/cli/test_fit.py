@@ -70,7 +70,8 @@ def test_the_model_is_that_of_the_library(table, tmp_path):
     assert summary["variables"] == ["mood", "sleep", "stress"]
     assert summary["context"] == ["age", "site"]
     assert summary["left_out"] == ["unnamed column 1", "name"]
-    assert (summary["rows"], summary["rows_dropped"], summary["rows_held_out"]) == (N, 0, 30)
+    assert (summary["rows"], summary["rows_dropped"], summary["rows_held_out"]) == (N, 0, 90)
+    assert summary["explained_variance_held_out"] == same.held_out_score_
     assert summary["edges"]["mean"] == pytest.approx(len(same.edges(Z)) / N)
     assert len(summary["path"]) == len(same.path_)
     assert summary["selected"] == same.path_["selected"].to_numpy().argmax()

@@ -96,6 +96,36 @@ def test_members_hold_out_the_same_rows_without_cross_fitting(data):
     assert fitted.adjacency(data.Z[:2]).shape == (2, 6, 6)
 
 
+def test_what_was_held_out_is_told_by_those_who_did_not_see_it(model, data):
+    """A second look at each member by hand."""
+    assert model.n_held_out_ == 300  # of 500 rows, a fifth for each of three members
+    other = ContextualDAG(**QUICK)
+    with other._own_random_numbers():
+        folds = other._folds(other._prepare(data.X[:500], data.Z[:500]))
+    refit = model._path.points[model._choice.index].refit
+    members = refit.own_graphs(model._weights_of_members(model._choice, folds.Z, None))
+    error, given = [], []
+    for W, rows in zip(members, folds.held_out, strict=True):
+        x = folds.X[rows]
+        centred = x - model._mean_network(folds.Z[rows])
+        error.append(centred - torch.einsum("nj,njk->nk", centred, W[rows]))
+        given.append(x)
+    error, given = torch.cat(error), torch.cat(given)
+    share = 1 - (error**2).sum(0) / ((given - given.mean(0)) ** 2).sum(0)
+    assert model.held_out_score_ == pytest.approx(float(share.mean()), abs=1e-5)
+    new_rows = model.score(data.X[500:], data.Z[500:])
+    assert model.held_out_score_ == pytest.approx(new_rows, abs=0.1)
+
+
+def test_noise_is_not_said_to_be_explained():
+    rng = np.random.default_rng(0)
+    X, Z = rng.normal(size=(60, 8)), rng.normal(size=(60, 3))
+    dense = {"selection": 12, "dropout": 0.0, "intercept": "constant", "consider_constant": False}
+    fitted = ContextualDAG(**QUICK, **dense).fit(X, Z)
+    assert fitted.score(X, Z) > 0.05
+    assert fitted.held_out_score_ < 0
+
+
 def test_dropout_looks_at_the_rows_that_members_train_on(data):
     tables = data.X[:300], data.Z[:300], data.X[300:600], data.Z[300:600]
     for settings, n in (({}, 400), ({"cross_fit": False}, 300), ({"n_members": 1}, 300)):
@@ -118,6 +148,7 @@ def test_saved_and_loaded(model, data, tmp_path):
     loaded = ContextualDAG.load(tmp_path / "model", device="cpu")
     np.testing.assert_array_equal(loaded.adjacency(data.Z[500:]), model.adjacency(data.Z[500:]))
     assert loaded.n_members == 3
+    assert (loaded.held_out_score_, loaded.n_held_out_) == (model.held_out_score_, model.n_held_out_)
 
 
 def test_an_interrupted_fit_goes_on_to_the_same_end(model, data, tmp_path, monkeypatch):
@@ -148,6 +179,7 @@ def test_together_as_alone(data):
     for fitted, table in zip(models, tables, strict=True):
         again = type(fitted)(**fitted.get_params()).fit(**table)
         np.testing.assert_array_equal(fitted.adjacency(data.Z[500:]), again.adjacency(data.Z[500:]))
+        assert fitted.held_out_score_ == again.held_out_score_
 
 
 def test_together_all_or_none(data):

@@ -126,7 +126,7 @@ def fit(
     begun = time.monotonic()
     with _warnings_as_lines():
         _fit_and_save(model, chosen, out)
-    summary = summarise(model, chosen, seed, out, time.monotonic() - begun)
+    summary = summarise(model, chosen, out, time.monotonic() - begun)
     if as_json:
         typer.echo(json.dumps(summary, indent=2, allow_nan=False))
     else:

@@ -16,17 +16,15 @@ NEXT = {
 }
 
 
-def summarise(model: "PathEstimator", data: "FitData", seed: int, out: Path, seconds: float) -> dict[str, Any]:
+def summarise(model: "PathEstimator", data: "FitData", out: Path, seconds: float) -> dict[str, Any]:
     """What is worth knowing of a fit, as JSON can hold it.
 
     Parameters
     ----------
     model : estimator
-        Fitted on `data` with `seed`.
+        Fitted on `data`.
     data : FitData
         All rows.
-    seed : int
-        Its `random_state`.
     out : Path
         Where it was saved.
     seconds : float
@@ -38,26 +36,21 @@ def summarise(model: "PathEstimator", data: "FitData", seed: int, out: Path, sec
     """
     import numpy as np
 
-    from contextualdag.estimators.preparation import hold_out
-
-    n = len(data.X)
-    _, held_out = hold_out(n, model.validation_fraction, np.random.default_rng(seed))  # the rows that the fit held out
-    Z_held_out = None if data.Z is None else data.Z.iloc[held_out]
     contexts = model.typical_context() if data.Z is None else data.Z
     n_edges = np.bincount(model.edges(contexts)["sample"], minlength=len(contexts))
     path = model.path_.drop(columns="selected").to_dict("records")
     return {
         "model": str(out),
         "estimator": type(model).__name__,
-        "rows": n,
+        "rows": len(data.X),
         "rows_dropped": data.n_dropped,
-        "rows_held_out": len(held_out),
+        "rows_held_out": model.n_held_out_,
         "variables": list(data.X.columns),
         "context": [] if data.Z is None else list(data.Z.columns),
         "left_out": data.left_out,
         "selection": model.selection,
         "edges": {"mean": float(n_edges.mean()), "fewest": int(n_edges.min()), "most": int(n_edges.max())},
-        "explained_variance_held_out": model.score(data.X.iloc[held_out], Z_held_out),
+        "explained_variance_held_out": model.held_out_score_,
         "selected": int(model.path_["selected"].to_numpy().argmax()),
         "path": [{name: value if math.isfinite(value) else None for name, value in row.items()} for row in path],
         "seconds": round(seconds, 1),

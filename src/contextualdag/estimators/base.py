@@ -168,9 +168,7 @@ class GraphEstimator(NotebookSummary, Pictures, BaseEstimator):  # type: ignore[
         values = self._variables(X, "X")
         check_same_samples(values, Z)
         error = np.concatenate([self._residuals(x, z) for x, z in zip(_parts(values), _parts(Z), strict=True)])
-        total = ((values - values.mean(0)) ** 2).sum(0)
-        varies = total > 0
-        return float((1 - (error**2).sum(0)[varies] / total[varies]).mean()) if varies.any() else 0.0
+        return explained_variance(error, values)
 
     def sample(self, Z: Any, random_state: int | np.random.Generator | None = None) -> Array:
         """Draw variables from the fitted model, with normal noise.
@@ -226,6 +224,13 @@ class GraphEstimator(NotebookSummary, Pictures, BaseEstimator):  # type: ignore[
         if set(names) != set(self.names_):
             raise InvalidInputError(f"{what} has the columns {names}; the model was fitted on {self.names_}.")
         return values[:, [names.index(name) for name in self.names_]]
+
+
+def explained_variance(errors: Array, values: Array) -> float:
+    """Share of the variance of values (n, p) that errors (n, p) leave explained, the mean over columns that vary."""
+    total = ((values - values.mean(0)) ** 2).sum(0)
+    varies = total > 0
+    return float((1 - (errors**2).sum(0)[varies] / total[varies]).mean()) if varies.any() else 0.0
 
 
 def check_same_samples(X: Array, Z: Array) -> None:

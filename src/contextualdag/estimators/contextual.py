@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from contextualdag.estimators.parameters import ACYCLICITIES, BUDGETS, PAPER, check_parameters
-from contextualdag.estimators.path_estimator import PathEstimator, Prepared
+from contextualdag.estimators.path_estimator import HeldOut, PathEstimator, Prepared
 from contextualdag.estimators.progress import FitProgress
 from contextualdag.network import ContextNetwork, auto_dropout, initialise
 from contextualdag.projection import DAGProjection, LogDet, Order
@@ -92,6 +92,11 @@ class ContextualDAG(PathEstimator):
         Names of the variables.
     noise_scale_ : array of shape (p,)
         Standard deviation of the noise.
+    held_out_score_ : float
+        What `score` is for the rows held out, each told by members that did not see it. They also chose the sparsity, so
+        new rows may do a little worse; the members' mean may do a little better.
+    n_held_out_ : int
+        How many rows these are.
 
     Examples
     --------
@@ -282,15 +287,40 @@ class ContextualDAG(PathEstimator):
             return selections.by_n_edges(points, self.selection)
         return selections.within_one_standard_error(points, functools.partial(self._sample_losses, split=split))
 
-    @torch.no_grad()
     def _graphs(self, choice: selections.Choice, Z: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
         """Supports from the networks of the path; weights from their refits, those above the cut, where there are any."""
         point = self._path.points[choice.index]
         if self._path.is_constant:
             return constant_graphs(point, choice.cut, torch.zeros(len(Z), dtype=torch.int64, device=Z.device))
+        members = self._weights_of_members(choice, Z, mask)
+        if point.refit is None or choice.cut is None:
+            return average(members)
+        return point.refit.mean_graphs(members, choice.cut)
+
+    @torch.no_grad()
+    def _weights_of_members(
+        self, choice: selections.Choice, Z: torch.Tensor, mask: torch.Tensor | None
+    ) -> list[torch.Tensor]:
+        """Weights of each member on its support, before any cut."""
+        point = self._path.points[choice.index]
+        if self._path.is_constant:
+            fits = point.fits if point.refit is None or choice.cut is None else point.refit.fits
+            return [fit.state["W"].to(Z).expand(len(Z), -1, -1) for fit in fits]
         graphs = shrunken_graphs(self._network, self._layer, point, Z, mask)
         if point.refit is None or choice.cut is None:
-            return average(graphs)
+            return graphs
         networks = zip(graphs, point.refit.fits, strict=True)
-        refitted = [weights_of(self._network, fit, Z) * (support != 0) for support, fit in networks]
-        return point.refit.mean_graphs(refitted, choice.cut)
+        return [weights_of(self._network, fit, Z) * (support != 0) for support, fit in networks]
+
+    def _held_out(self, data: Prepared) -> HeldOut:
+        """With cross-fitting each member tells of the rows that it alone held out."""
+        folds = self._folds(data)
+        if self._n_folds == 1:
+            return super()._held_out(data)
+        members = self._weights_of_members(self._choice, folds.Z, folds.mask)
+        refit = self._path.points[self._choice.index].refit
+        if refit is not None and self._choice.cut is not None:
+            members = refit.own_graphs(members)
+        rows = torch.cat(folds.held_out)
+        W = torch.cat([own[held_out] for own, held_out in zip(members, folds.held_out, strict=True)])
+        return HeldOut(folds.X[rows], folds.Z[rows], W, len(set(rows.tolist())))

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from contextualdag.errors import InvalidInputError, InvalidParameterError, NotFittedError
-from contextualdag.estimators.base import GraphEstimator, check_same_samples
+from contextualdag.estimators.base import GraphEstimator, check_same_samples, explained_variance
 from contextualdag.estimators.context_summary import ContextSummary
 from contextualdag.estimators.parameters import check_device, check_n_edges
 from contextualdag.estimators.preparation import Scaling, hold_out, varying_columns
@@ -43,6 +43,16 @@ class Prepared:
     mask: Array | None
 
 
+@dataclass(frozen=True)
+class HeldOut:
+    """Rows that were held out, X without its mean given the context, with the graphs of those who did not see them."""
+
+    X: torch.Tensor
+    Z: torch.Tensor
+    W: torch.Tensor
+    n_rows: int  # different ones
+
+
 class PathEstimator(GraphEstimator):
     """Reads tables, takes the mean out, and keeps a fitted path with one point of it chosen.
 
@@ -55,6 +65,8 @@ class PathEstimator(GraphEstimator):
     device: str
     random_state: int | None
     n_samples_: int  # rows that fit was given, those held out included
+    held_out_score_: float
+    n_held_out_: int
 
     @abstractmethod
     def _check_parameters(self) -> None:
@@ -189,7 +201,7 @@ class PathEstimator(GraphEstimator):
         with fitted._own_random_numbers():
             (data,) = take_means_out([fitted], [fitted._prepare(X, Z, X_val, Z_val, **options)])
             fitted._fit_path(data)
-        fitted._estimate_noise(data)
+        fitted._look_back(data)
         self.__dict__.update(fitted.__dict__)  # only now, so that a fit that fails leaves an earlier one whole
         return self
 
@@ -254,9 +266,20 @@ class PathEstimator(GraphEstimator):
             self._mean_network.to(self._device)
         return Prepared(split, seed, kept, entropy, values, contexts, mask)
 
-    def _estimate_noise(self, data: "Prepared") -> None:
+    def _look_back(self, data: "Prepared") -> None:
+        """Estimate the noise, and how well rows are predicted that were held out."""
         residuals = self._residuals(data.values, data.contexts, data.mask)
         self.noise_scale_ = np.sqrt((residuals**2).mean(0))
+        rows = self._held_out(data)
+        error = rows.X - torch.bmm(rows.X[:, None], rows.W)[:, 0]
+        given = rows.X if self._mean_network is None else rows.X + self._mean_network(rows.Z)
+        self.held_out_score_ = explained_variance(error.double().cpu().numpy(), given.double().cpu().numpy())
+        self.n_held_out_ = rows.n_rows
+
+    def _held_out(self, data: "Prepared") -> HeldOut:
+        """What was held out of data without their means."""
+        X, Z = data.split.X_val, data.split.Z_val
+        return HeldOut(X, Z, self._graphs(self._choice, Z, data.split.mask_val), len(X))
 
     def _sample_losses(self, choice: selections.Choice, split: Split) -> list[float]:
         """The loss of each validation sample by the graphs of a choice."""

@@ -1,5 +1,6 @@
 """A fitted estimator to a folder and back."""
 
+import math
 import os
 from dataclasses import asdict
 from typing import TYPE_CHECKING, TypeVar
@@ -37,6 +38,7 @@ def save_model(model: "PathEstimator", path: str | os.PathLike[str]) -> None:
         "parameters": parameters,
         "names": model.names_,
         "n_samples": model.n_samples_,
+        "held_out": {"n": model.n_held_out_, "score": model.held_out_score_},
         "context": [{"name": n, "categories": c} for n, c in zip(encoder.names, encoder.categories, strict=True)],
         "x_scale": model._scaling.x_scale,
         "has_mean_network": model._mean_network is not None,
@@ -59,6 +61,8 @@ def load_model(cls: type["Model"], path: str | os.PathLike[str], device: str) ->
     parameters = {name: _unpacked(value) for name, value in metadata["parameters"].items()}
     model = cls(**(parameters | {"device": device}))
     model.names_, model.n_samples_ = metadata["names"], metadata["n_samples"]
+    held_out = metadata.get("held_out", {"n": 0, "score": math.nan})
+    model.n_held_out_, model.held_out_score_ = held_out["n"], held_out["score"]
     kinds = tuple(None if c["categories"] is None else tuple(c["categories"]) for c in metadata["context"])
     model.encoder_ = ContextEncoder(tuple(c["name"] for c in metadata["context"]), kinds)
     z_mean, z_scale, x_mean, model.noise_scale_, quantiles, means = (tensors[f"array/{name}"].numpy() for name in ARRAYS)

@@ -52,6 +52,8 @@ def fit_together(models: Sequence[ContextualDAG], tables: Sequence[Mapping[str, 
         first, members = fitted[group[0]], [fitted[index] for index in group]
         with first._own_random_numbers():
             data = take_means_out(members, [prepared[index] for index in group])
+            for index, one in zip(group, data, strict=True):
+                prepared[index] = one
             folds = [model._folds(one) for model, one in zip(members, data, strict=True)]
             splits = [split for one in folds for split in one.splits]
             trainer = SideBySide(first._network, first._layer, splits, first._settings())
@@ -59,7 +61,7 @@ def fit_together(models: Sequence[ContextualDAG], tables: Sequence[Mapping[str, 
             rows = zip(members, data, folds, strict=True)
             trainer.run([m._path_steps(one, its, m.verbose and m is first) for m, one, its in rows])
     for model, new, given_data in zip(models, fitted, prepared, strict=True):
-        new._estimate_noise(given_data)
+        new._look_back(given_data)
         model.__dict__.update(new.__dict__)
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from contextualdag.training import penalised
 from contextualdag.training.path import PathPoint
-from contextualdag.training.refit import Curve, Member, average, cuts_of, refit_of
+from contextualdag.training.refit import Curve, Refit, average, cuts_of, edges_left, mean_losses, nearest
 from contextualdag.training.trainer import Fit, Split
 
 SMALLEST_PENALTY = 1e-3  # as a share of the largest
@@ -104,25 +104,40 @@ def _solve(S: Tensor, penalties: Sequence[float], allowed: Tensor) -> tuple[Tens
 
 def _refitted(points: Sequence[PathPoint], data: Sequence[tuple[Moments, Moments]]) -> PathPoint:
     """One point, with its refit, from those of its members at the same penalty."""
-    fits, graphs, members = [], [], []
+    fits, graphs, curves = [], [], []
     for point, (moments, moments_val) in zip(points, data, strict=True):
         W = penalised.least_squares_on_support(moments[0], point.fits[0].state["W"] != 0)
         cuts = cuts_of(W)
         kept = [torch.where(W.abs() > cut, W, 0) for cut in cuts]
         losses = [penalised.moment_loss(*moments_val, w) for w in kept]
-        curve = Curve(cuts, [_mean_edges(w, moments_val[1]) for w in kept], losses)
-        everywhere = torch.ones(W.shape[1:], dtype=torch.bool, device=W.device)
-        votes = torch.where((kept[curve.best] != 0).any(0), 1, -1)  # a pair stays if most members have it
         fits.append(Fit({"W": W}, penalised.moment_loss(*moments, W), losses[0], 0))
         graphs.append(W)
-        members.append(Member(everywhere, votes, curve, curve.best, losses[curve.best]))
-    refit = refit_of(tuple(fits), graphs, members)
+        curves.append(Curve(cuts, [_mean_edges(w, moments_val[1]) for w in kept], losses))
+    refit = _refit_of_members(tuple(fits), graphs, curves)
     if len(points) == 1:
         return replace(points[0], refit=refit)
     W = average([point.fits[0].state["W"] for point in points])
     l1_norm = sum(point.l1_budget for point in points) / len(points)
     thresholds = tuple(point.thresholds[0] for point in points)
     return PathPoint(l1_norm, thresholds, float((W != 0).sum()), tuple(point.fits[0] for point in points), refit)
+
+
+def _refit_of_members(fits: tuple[Fit, ...], graphs: Sequence[Tensor], curves: Sequence[Curve]) -> Refit:
+    """The mean of members' graphs, of which as many edges are believed as most members keep."""
+    losses = tuple(curve.losses[curve.best] for curve in curves)
+    loss = sum(losses) / len(losses)
+    everywhere = torch.ones(graphs[0].shape[1:], dtype=torch.bool, device=graphs[0].device)
+    uncut = torch.zeros(len(fits), *everywhere.shape, device=everywhere.device)
+    if len(fits) == 1:
+        return Refit(fits, uncut, losses, loss, everywhere, *curves[0], curves[0].best)
+    W = average(graphs)
+    cuts = cuts_of(W)
+    n_edges = edges_left(W, cuts)
+    kept = torch.stack([graph.abs() > curve.cuts[curve.best] for graph, curve in zip(graphs, curves, strict=True)])
+    agreed = int((2 * kept.sum(0) > len(graphs)).sum())
+    return Refit(
+        fits, uncut, losses, loss, everywhere, cuts, n_edges, mean_losses(curves, n_edges), nearest(n_edges, agreed)
+    )
 
 
 def _moved(point: PathPoint, device: torch.device) -> PathPoint:

@@ -51,10 +51,13 @@ class Refit:
         """
         return sum(self.member_losses) / len(self.member_losses)
 
+    def own_graphs(self, refitted: Sequence[Tensor]) -> list[Tensor]:
+        """The graphs (n, p, p) of each member with several: weights on its support, those above its own cut."""
+        return [torch.where(W.abs() > own.to(W), W, 0) for W, own in zip(refitted, self.member_cuts, strict=True)]
+
     def mean_graphs(self, refitted: Sequence[Tensor], cut: float) -> Tensor:
         """The graphs (n, p, p) to believe of members' weights on their supports, those above the cut."""
-        members = [torch.where(W.abs() > own.to(W), W, 0) for W, own in zip(refitted, self.member_cuts, strict=True)]
-        W = average(members)
+        W = average(self.own_graphs(refitted))
         return torch.where((W.abs() > cut) & self.pairs.to(W.device), W, 0)
 
 
@@ -75,7 +78,7 @@ class Curve(NamedTuple):
         return interpolate(-n_edges, [-count for count in self.n_edges], self.losses)
 
 
-class Member(NamedTuple):
+class _Member(NamedTuple):
     """What to believe of one member: its pairs, the losses of cuts with these alone, the cut among them, its honest loss.
 
     `gains` (p, p) is what pairs lower the sum of squares by, given up or not.
@@ -126,17 +129,12 @@ def interpolate(x: float, xs: Sequence[float], ys: Sequence[float]) -> float:
 
 
 def cut_down(fits: tuple[Fit, ...], refitted: Sequence[Tensor], folds: Folds) -> Refit:
-    """Find the cuts of members' refitted graphs (n, p, p), and the pairs that earn their place, by what each held out."""
-    members = [_cut_member(W[rows], folds.X[rows]) for W, rows in zip(refitted, folds.held_out, strict=True)]
-    return refit_of(fits, refitted, members)
-
-
-def refit_of(fits: tuple[Fit, ...], refitted: Sequence[Tensor], members: Sequence[Member]) -> Refit:
-    """One refit from what is known of each member.
+    """Find the cuts of members' refitted graphs (n, p, p), and the pairs that earn their place, by what each held out.
 
     The mean graphs keep as many edges as their members do on average. Their own loss would keep more: an edge that few
     members see has a small weight in the mean and still helps a little. And no sample was held out by all.
     """
+    members = [_cut_member(W[rows], folds.X[rows]) for W, rows in zip(refitted, folds.held_out, strict=True)]
     losses = tuple(min(member.curve.losses) for member in members)
     honest = sum(member.honest_loss for member in members) / len(members)
     if len(members) == 1:
@@ -146,15 +144,15 @@ def refit_of(fits: tuple[Fit, ...], refitted: Sequence[Tensor], members: Sequenc
     wanted = sum(member.curve.n_edges[member.best] for member in members) / len(members)
     W = average([torch.where(W.abs() > cut, W, 0) for W, cut in zip(refitted, own_cuts, strict=True)])
     cuts = cuts_of(W)
-    often = (W.abs() > cuts[_nearest(edges_left(W, cuts), wanted)]).sum(0) > RARE * len(W)
+    often = (W.abs() > cuts[nearest(edges_left(W, cuts), wanted)]).sum(0) > RARE * len(W)
     pairs = often & (torch.stack([member.gains for member in members]).sum(0) > 0)
     cuts = cuts_of(W * pairs)
     n_edges = edges_left(W * pairs, cuts)
-    alike = [sum(member.curve.loss_with(count) for member in members) / len(members) for count in n_edges]
-    return Refit(fits, own_cuts, losses, honest, pairs, cuts, n_edges, alike, _nearest(n_edges, wanted))
+    alike = mean_losses([member.curve for member in members], n_edges)
+    return Refit(fits, own_cuts, losses, honest, pairs, cuts, n_edges, alike, nearest(n_edges, wanted))
 
 
-def _cut_member(W: Tensor, X: Tensor) -> Member:
+def _cut_member(W: Tensor, X: Tensor) -> _Member:
     """Find the pairs and the cut of one member.
 
     At the border of the region where it is an edge, a pair's weight fades out, and so small a weight does no harm to the
@@ -166,7 +164,7 @@ def _cut_member(W: Tensor, X: Tensor) -> Member:
     pairs = _earn_their_place(kept, gains)
     usual = torch.where(kept != 0, kept.abs(), math.nan).nanmedian(0).values.nan_to_num()
     best = _losses_by_cut(W * pairs, X, usual / 2).best
-    return Member(pairs, gains, _losses_by_cut(W * pairs, X), best, _loss_on_other_halves(kept, X))
+    return _Member(pairs, gains, _losses_by_cut(W * pairs, X), best, _loss_on_other_halves(kept, X))
 
 
 def _loss_on_other_halves(W: Tensor, X: Tensor) -> float:
@@ -204,5 +202,11 @@ def _losses_by_cut(W: Tensor, X: Tensor, least: Tensor | None = None) -> Curve:
     return Curve(cuts, edges_left(W, cuts), torch.cat(losses).tolist())
 
 
-def _nearest(n_edges: Sequence[float], wanted: float) -> int:
+def mean_losses(curves: Sequence[Curve], n_edges: Sequence[float]) -> list[float]:
+    """What members alone lose with given numbers of edges, on average."""
+    return [sum(curve.loss_with(count) for curve in curves) / len(curves) for count in n_edges]
+
+
+def nearest(n_edges: Sequence[float], wanted: float) -> int:
+    """Where the number of edges is nearest to what is wanted."""
     return min(range(len(n_edges)), key=lambda i: abs(n_edges[i] - wanted))
