@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -70,7 +71,7 @@ def test_the_model_is_that_of_the_library(table, tmp_path):
     assert summary["variables"] == ["mood", "sleep", "stress"]
     assert summary["context"] == ["age", "site"]
     assert summary["left_out"] == ["unnamed column 1", "name"]
-    assert (summary["rows"], summary["rows_dropped"], summary["rows_held_out"]) == (N, 0, 90)
+    assert (summary["rows"], summary["rows_dropped"], summary["rows_held_out"]) == (N, 0, same.n_held_out_)
     assert summary["explained_variance_held_out"] == same.held_out_score_
     assert summary["edges"]["mean"] == pytest.approx(len(same.edges(Z)) / N)
     assert len(summary["path"]) == len(same.path_)
@@ -87,6 +88,12 @@ def test_the_score_is_that_of_the_rows_that_the_fit_held_out(table):
     loss = (model._residuals(X, np.zeros((30, 1))) ** 2).mean() / model._scaling.x_scale**2
     assert loss == pytest.approx(summary["path"][summary["selected"]]["refit_loss"], rel=1e-5)
     assert summary["explained_variance_held_out"] == pytest.approx(model.score(X))
+
+
+def test_help_tells_the_defaults_of_the_library():
+    shown = invoke("--help").stdout
+    default = ContextualDAG().n_members
+    assert re.search(rf"--members [^\[]*\[default: \({default}\)\]", re.sub(r"[│\s]+", " ", shown))
 
 
 def test_what_people_read():

@@ -46,6 +46,7 @@ def test_not_believed_where_graphs_vary():
 
 
 def test_other_sparsities_and_the_path_are_those_of_the_constant_graph(model, fixed):
+    assert not model.select(n_edges=0).adjacency(fixed.Z[:3]).any()
     W = model.select(n_edges=4).adjacency(fixed.Z[:3])
     assert (W != 0).sum(axis=(1, 2)).tolist() == [4, 4, 4]
     assert len(model.path_) == 20

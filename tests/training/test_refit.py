@@ -5,7 +5,7 @@ import torch
 
 from contextualdag.graphs import is_acyclic
 from contextualdag.training.folds import Folds
-from contextualdag.training.refit import cut_down, cuts_of, edges_left
+from contextualdag.training.refit import cut_down, cuts_of, edges_left, strongest
 from contextualdag.training.trainer import Fit
 
 N = 4000
@@ -119,8 +119,26 @@ def test_a_pair_stays_if_it_helps_in_what_members_held_out_together():
     refit = cut_down((FIT,) * 4, members, folds)
     assert refit.member_cuts[:, 0, 1].tolist() == [0.0, 0.0, 0.0, math.inf]
     assert refit.pairs.nonzero().tolist() == [[0, 1]]
-    worse = cut_down((FIT,) * 4, [graphs(ab=-1.0)] * 4, folds)
-    assert not worse.pairs.any()
+
+
+def test_a_pair_goes_if_it_does_more_harm_than_good_in_what_members_held_out():
+    """Two of three members hold out rows where the edge helps a little, the third rows where it does more harm."""
+    effect = torch.where(first(2 / 3), 0.6, 0.2)
+    X = samples(effect)
+    X[:, 2] += X[:, 0]
+    parts = torch.arange(N).tensor_split(3)
+    folds = Folds(X, torch.zeros(N, 1), None, train=parts, held_out=parts)
+    # The third member keeps the edge through its first cut, since it is as strong as a good one.
+    refit = cut_down((FIT,) * 3, [graphs(ab=1.0, ac=1.0)] * 3, folds)
+    assert refit.member_cuts[:, 0, 1].tolist() == [0.0, 0.0, math.inf]
+    assert refit.pairs.nonzero().tolist() == [[0, 2]]
+
+
+def test_strongest_edges():
+    W = graphs(ab=first(0.5) * 2.0, bc=1.0)
+    assert torch.equal(strongest(W, 0.5), graphs(ab=first(0.5) * 2.0))
+    assert torch.equal(strongest(W, 3), W)
+    assert not strongest(W, 0).any()
 
 
 def test_empty_graphs_have_an_empty_refit():

@@ -63,7 +63,7 @@ def fit(
     ] = None,
     members: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", show_default="4", help="Networks whose graphs are averaged; 1 is the quickest."),
+        typer.Option(min=1, metavar="N", show_default="3", help="Networks whose graphs are averaged; 1 is the quickest."),
     ] = None,
     max_epochs: Annotated[
         int | None,

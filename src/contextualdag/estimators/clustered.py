@@ -23,7 +23,7 @@ class ClusteredDAG(FixedDAG):
 
     Attributes
     ----------
-    path_, names_, noise_scale_
+    path_, names_, noise_scale_, held_out_score_, n_held_out_
         As for `FixedDAG`; numbers of edges are means over samples.
 
     Examples

@@ -17,7 +17,7 @@ from contextualdag.training.checkpoint import fingerprint
 from contextualdag.training.constant import constant_graphs, one_graph
 from contextualdag.training.folds import Folds, make_folds, n_held_out
 from contextualdag.training.path import Path, PathFitter, PathPoint, Steps, shrunken_graphs, weights_of
-from contextualdag.training.refit import average
+from contextualdag.training.refit import average, strongest
 from contextualdag.training.side_by_side import SideBySide
 from contextualdag.training.trainer import Split, TrainingSettings, copy_state
 
@@ -93,10 +93,10 @@ class ContextualDAG(PathEstimator):
     noise_scale_ : array of shape (p,)
         Standard deviation of the noise.
     held_out_score_ : float
-        What `score` is for the rows held out, each told by members that did not see it. They also chose the sparsity, so
-        new rows may do a little worse; the members' mean may do a little better.
+        What `score` is for rows held out, each told by members that did not see it. They also chose the sparsity, so new
+        rows may do a little worse; the members' mean may do a little better. NaN if there are none.
     n_held_out_ : int
-        How many rows these are.
+        How many rows these are: no more than were held out of the fit of the means.
 
     Examples
     --------
@@ -235,27 +235,27 @@ class ContextualDAG(PathEstimator):
         return self.n_members if self.cross_fit else 1
 
     def _folds(self, data: Prepared) -> Folds:
-        return make_folds(data.split, self._n_folds, data.seed).shared_by(self.n_members // self._n_folds)
+        return make_folds(data.split, self._n_folds, data.seed).repeated(self.n_members // self._n_folds)
 
     def _settings(self) -> TrainingSettings:
         return TrainingSettings(self.learning_rate, self.max_epochs, self.patience, self.batch_size)
 
     def _path_steps(self, data: Prepared, folds: Folds, verbose: bool) -> Steps[None]:
         """All trainings of the path and of the choice on it, for someone to carry out."""
-        split, checkpoint = data.split, data.checkpoint
+        checkpoint = data.checkpoint
         fitter = PathFitter(self._network, self._layer, folds, self._starts, data.seed)
         self._path = Path()
         if checkpoint is not None:
             parameters = {name: value for name, value in self.get_params(deep=False).items() if name not in NO_INFLUENCE}
-            tensors = [tensor for tensor in vars(split).values() if tensor is not None]
+            tensors = [tensor for tensor in vars(data.split).values() if tensor is not None]
             self._path = checkpoint.begin(fingerprint(parameters, tensors), data.entropy)
         save = (lambda path: None) if checkpoint is None else checkpoint.save
         with FitProgress(verbose, self.n_budgets, self.budgets == "geometric", self.selection != "min") as progress:
             yield from fitter.fit(self._path, BUDGETS[self.budgets](self.n_budgets), save, progress.step)
-            self._choice = yield from self._choose(fitter, split, save, progress)
+            self._choice = yield from self._choose(fitter, data, save, progress)
 
     def _choose(
-        self, fitter: PathFitter, split: Split, save: Callable[[Path], None], progress: FitProgress
+        self, fitter: PathFitter, data: Prepared, save: Callable[[Path], None], progress: FitProgress
     ) -> Steps[selections.Choice]:
         points = self._path.points
 
@@ -268,7 +268,7 @@ class ContextualDAG(PathEstimator):
         if self.selection == "min":
             return selections.by_validation_loss(points)
         best = yield from selections.relaxed(points, refit)
-        if self.consider_constant and split.mask is None:
+        if self.consider_constant and data.split.mask is None:
             constant = one_graph(fitter.splits[: self._n_folds], self._allowed, N_PENALTIES)
             if selections.is_constant_as_good(constant, points, best):
                 self._path = Path(points=constant, is_constant=True)
@@ -285,7 +285,7 @@ class ContextualDAG(PathEstimator):
             return selections.at_its_best_cut(points, best.index)
         if not isinstance(self.selection, str):
             return selections.by_n_edges(points, self.selection)
-        return selections.within_one_standard_error(points, functools.partial(self._sample_losses, split=split))
+        return selections.within_one_standard_error(points, functools.partial(self._sample_losses, data))
 
     def _graphs(self, choice: selections.Choice, Z: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
         """Supports from the networks of the path; weights from their refits, those above the cut, where there are any."""
@@ -312,15 +312,16 @@ class ContextualDAG(PathEstimator):
         networks = zip(graphs, point.refit.fits, strict=True)
         return [weights_of(self._network, fit, Z) * (support != 0) for support, fit in networks]
 
-    def _held_out(self, data: Prepared) -> HeldOut:
-        """With cross-fitting each member tells of the rows that it alone held out."""
-        folds = self._folds(data)
+    def _held_out(self, data: Prepared, choice: selections.Choice) -> HeldOut:
+        """With cross-fitting each member tells of the rows that it held out, by as many edges as the choice has."""
         if self._n_folds == 1:
-            return super()._held_out(data)
-        members = self._weights_of_members(self._choice, folds.Z, folds.mask)
-        refit = self._path.points[self._choice.index].refit
-        if refit is not None and self._choice.cut is not None:
-            members = refit.own_graphs(members)
+            return super()._held_out(data, choice)
+        folds = self._folds(data)
+        members = self._weights_of_members(choice, folds.Z, folds.mask)
+        refit = self._path.points[choice.index].refit
+        if refit is not None and choice.cut is not None:
+            n_edges = float(self._described(choice)["n_edges"])
+            members = [strongest(W, n_edges) for W in refit.own_graphs(members)]
         rows = torch.cat(folds.held_out)
         W = torch.cat([own[held_out] for own, held_out in zip(members, folds.held_out, strict=True)])
-        return HeldOut(folds.X[rows], folds.Z[rows], W, len(set(rows.tolist())))
+        return HeldOut(rows, folds.X[rows], folds.Z[rows], W)

@@ -62,6 +62,8 @@ class FixedDAG(PathEstimator):
         Names of the variables.
     noise_scale_ : array of shape (p,)
         Standard deviation of the noise.
+    held_out_score_, n_held_out_ : float, int
+        What `score` is for the rows held out, which also chose the sparsity, and how many these are.
 
     Examples
     --------
@@ -177,7 +179,7 @@ class FixedDAG(PathEstimator):
         elif not isinstance(self.selection, str):
             self._choice = selections.by_n_edges(points, self.selection)
         elif self.selection == "1se":
-            losses_of = functools.partial(self._sample_losses, split=split)
+            losses_of = functools.partial(self._sample_losses, data)
             self._choice = selections.within_one_standard_error(points, losses_of)
         else:
             self._choice = selections.least_refit_loss(points)

@@ -45,12 +45,20 @@ class Prepared:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Rows that were held out, X without its mean given the context, with the graphs of those who did not see them."""
+    """Samples that were held out, X without its mean given the context, and the graphs of those who did not see them.
 
+    `rows` counts through the training set and on through the validation set.
+    """
+
+    rows: torch.Tensor
     X: torch.Tensor
     Z: torch.Tensor
     W: torch.Tensor
-    n_rows: int  # different ones
+
+    @property
+    def errors(self) -> torch.Tensor:
+        """What the graphs leave of X, (n, p)."""
+        return self.X - torch.bmm(self.X[:, None], self.W)[:, 0]
 
 
 class PathEstimator(GraphEstimator):
@@ -107,7 +115,7 @@ class PathEstimator(GraphEstimator):
         """Another point of the fitted path; nothing is refitted.
 
         Where a refit was made on the way to the default choice its weights are reported, else the shrunken ones. The noise
-        of `sample` stays that of the first choice.
+        of `sample` and `held_out_score_` stay those of the first choice.
 
         Parameters
         ----------
@@ -165,12 +173,15 @@ class PathEstimator(GraphEstimator):
     def chosen_(self) -> dict[str, float | bool]:
         """The chosen point: n_edges on average, its validation loss, l1_budget, and refitted, whether its weights are."""
         self._require_fit()
-        point, cut = self._path.points[self._choice.index], self._choice.cut
+        return self._described(self._choice)
+
+    def _described(self, choice: selections.Choice) -> dict[str, float | bool]:
+        point, cut = self._path.points[choice.index], choice.cut
         n_edges, loss, refit = point.n_edges, point.validation_loss, point.refit
+        refitted = refit is not None and cut is not None
         if refit is not None and cut is not None:
             # A cut for a given number of edges lies between two that were tried.
             n_edges, loss = (float(np.interp(cut, refit.cuts, values)) for values in (refit.n_edges, refit.losses))
-        refitted = refit is not None and cut is not None
         return {"n_edges": n_edges, "loss": loss, "l1_budget": point.l1_budget, "refitted": refitted}
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -270,21 +281,22 @@ class PathEstimator(GraphEstimator):
         """Estimate the noise, and how well rows are predicted that were held out."""
         residuals = self._residuals(data.values, data.contexts, data.mask)
         self.noise_scale_ = np.sqrt((residuals**2).mean(0))
-        rows = self._held_out(data)
-        error = rows.X - torch.bmm(rows.X[:, None], rows.W)[:, 0]
-        given = rows.X if self._mean_network is None else rows.X + self._mean_network(rows.Z)
-        self.held_out_score_ = explained_variance(error.double().cpu().numpy(), given.double().cpu().numpy())
-        self.n_held_out_ = rows.n_rows
+        held_out = self._held_out(data, self._choice)
+        given = held_out.X if self._mean_network is None else held_out.X + self._mean_network(held_out.Z)
+        unseen = held_out.rows >= len(data.split.X)  # the means are fitted to all training rows
+        self.n_held_out_ = len(set(held_out.rows[unseen].tolist()))
+        tables = (table[unseen].double().cpu().numpy() for table in (held_out.errors, given))
+        self.held_out_score_ = explained_variance(*tables) if self.n_held_out_ else math.nan
 
-    def _held_out(self, data: "Prepared") -> HeldOut:
+    def _held_out(self, data: "Prepared", choice: selections.Choice) -> HeldOut:
         """What was held out of data without their means."""
-        X, Z = data.split.X_val, data.split.Z_val
-        return HeldOut(X, Z, self._graphs(self._choice, Z, data.split.mask_val), len(X))
+        X, Z, mask = data.split.X_val, data.split.Z_val, data.split.mask_val
+        n = len(data.split.X)
+        return HeldOut(torch.arange(n, n + len(X), device=X.device), X, Z, self._graphs(choice, Z, mask))
 
-    def _sample_losses(self, choice: selections.Choice, split: Split) -> list[float]:
-        """The loss of each validation sample by the graphs of a choice."""
-        W = self._graphs(choice, split.Z_val, split.mask_val)
-        losses: list[float] = ((split.X_val - torch.bmm(split.X_val[:, None], W)[:, 0]) ** 2).mean(1).tolist()
+    def _sample_losses(self, data: "Prepared", choice: selections.Choice) -> list[float]:
+        """The loss of each sample held out by the graphs of a choice."""
+        losses: list[float] = (self._held_out(data, choice).errors ** 2).mean(1).tolist()
         return losses
 
     def _new_mean_network(self, n_features: int) -> MeanNetwork:

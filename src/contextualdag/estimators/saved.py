@@ -59,6 +59,8 @@ def load_model(cls: type["Model"], path: str | os.PathLike[str], device: str) ->
     """Read what `save_model` wrote, onto `device`."""
     metadata, tensors = load_folder(path, cls.__name__)
     parameters = {name: _unpacked(value) for name, value in metadata["parameters"].items()}
+    if "n_members" in parameters:
+        parameters.setdefault("cross_fit", False)  # as it was before there was a choice
     model = cls(**(parameters | {"device": device}))
     model.names_, model.n_samples_ = metadata["names"], metadata["n_samples"]
     held_out = metadata.get("held_out", {"n": 0, "score": math.nan})

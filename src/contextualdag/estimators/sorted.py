@@ -31,7 +31,7 @@ learning_rate, max_epochs, patience, batch_size, validation_fraction, device, ra
 
     Attributes
     ----------
-    path_, names_, noise_scale_
+    path_, names_, noise_scale_, held_out_score_, n_held_out_
         As for `ContextualDAG`.
 
     Examples

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from contextualdag.training import penalised
 from contextualdag.training.path import PathPoint
-from contextualdag.training.refit import Curve, Refit, average, cuts_of, edges_left, mean_losses, nearest
+from contextualdag.training.refit import Curve, Refit, average, cuts_of, edges_left, mean_losses, nearest_count
 from contextualdag.training.trainer import Fit, Split
 
 SMALLEST_PENALTY = 1e-3  # as a share of the largest
@@ -34,19 +34,19 @@ def constant_path(
 
 
 def one_graph(splits: Sequence[Split], allowed: Tensor, n_penalties: int) -> list[PathPoint]:
-    """The path of one graph for all samples, with refits, where that is computed best; its tensors come back.
+    """The path of one graph for all samples, with refits, where that is computed best.
 
     With several splits a member for each, at the same penalties.
     """
     # The compiled solver, on the CPU, searches further than the other.
-    back = splits[0].X.device
-    device = back if importlib.util.find_spec("numba") is None else torch.device("cpu")
+    device = splits[0].X.device if importlib.util.find_spec("numba") is None else torch.device("cpu")
     data = [(_moments_of_all(split.X, device), _moments_of_all(split.X_val, device)) for split in splits]
-    penalties = penalty_grid(torch.stack([moments[0] for moments, _ in data]).mean(0), n_penalties)
-    graphs, steps = _solve(torch.cat([moments[0] for moments, _ in data]), penalties, allowed)
+    S = torch.cat([moments[0] for moments, _ in data])
+    penalties = penalty_grid(S, n_penalties)
+    graphs, steps = _solve(S, penalties, allowed)
     members = [_points(graphs[:, k : k + 1], steps, penalties, *data[k]) for k in range(len(data))]
     points = [_refitted(same, data) for same in zip(*members, strict=True)]
-    return [_moved(point, back) for point in _from_dense_to_sparse(points)]
+    return _from_dense_to_sparse(points)
 
 
 def penalty_grid(S: Tensor, n_penalties: int) -> list[float]:
@@ -136,19 +136,8 @@ def _refit_of_members(fits: tuple[Fit, ...], graphs: Sequence[Tensor], curves: S
     kept = torch.stack([graph.abs() > curve.cuts[curve.best] for graph, curve in zip(graphs, curves, strict=True)])
     agreed = int((2 * kept.sum(0) > len(graphs)).sum())
     return Refit(
-        fits, uncut, losses, loss, everywhere, cuts, n_edges, mean_losses(curves, n_edges), nearest(n_edges, agreed)
+        fits, uncut, losses, loss, everywhere, cuts, n_edges, mean_losses(curves, n_edges), nearest_count(n_edges, agreed)
     )
-
-
-def _moved(point: PathPoint, device: torch.device) -> PathPoint:
-    def move(fits: tuple[Fit, ...]) -> tuple[Fit, ...]:
-        return tuple(replace(fit, state={name: value.to(device) for name, value in fit.state.items()}) for fit in fits)
-
-    refit = point.refit
-    if refit is not None:
-        member_cuts, pairs = refit.member_cuts.to(device), refit.pairs.to(device)
-        refit = replace(refit, fits=move(refit.fits), member_cuts=member_cuts, pairs=pairs)
-    return replace(point, fits=move(point.fits), refit=refit)
 
 
 def _mean_edges(W: Tensor, share: Tensor) -> float:

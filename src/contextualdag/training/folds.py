@@ -1,6 +1,7 @@
 """Which samples each member of a path trains on, and which it holds out."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -18,11 +19,11 @@ class Folds:
     train: tuple[Tensor, ...]
     held_out: tuple[Tensor, ...]
 
-    def shared_by(self, n_members: int) -> "Folds":
+    def repeated(self, times: int) -> "Folds":
         """The same folds for so many times as many members."""
-        return replace(self, train=self.train * n_members, held_out=self.held_out * n_members)
+        return replace(self, train=self.train * times, held_out=self.held_out * times)
 
-    @property
+    @cached_property
     def splits(self) -> list[Split]:
         """The data of each member."""
         mask = self.mask

@@ -68,8 +68,8 @@ Steps = Generator[list[Training], list[Fit], Result]
 class PathFitter:
     """Fits a path budget by budget; a path that was begun elsewhere is taken up where it stopped.
 
-    The path may be that of several members: networks that differ in their initial weights and random numbers alone, and
-    whose graphs are averaged and projected once more. They share the budgets.
+    The path may be that of several members: networks with other initial weights, random numbers and rows held out, whose
+    graphs are averaged and projected once more. They share the budgets.
 
     Its methods do not train. They yield what is to be trained and are sent the outcome, so that several paths can be fitted
     side by side; see `contextualdag.training.side_by_side`.

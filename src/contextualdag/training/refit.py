@@ -81,7 +81,7 @@ class Curve(NamedTuple):
 class _Member(NamedTuple):
     """What to believe of one member: its pairs, the losses of cuts with these alone, the cut among them, its honest loss.
 
-    `gains` (p, p) is what pairs lower the sum of squares by, given up or not.
+    `gains` (p, p) is what pairs lower the sum of squares by, after a first cut of the weights.
     """
 
     pairs: Tensor
@@ -118,6 +118,13 @@ def edges_left(W: Tensor, cuts: Sequence[float]) -> list[float]:
     return [count / len(W) for count in above.tolist()]
 
 
+def strongest(W: Tensor, n_edges: float) -> Tensor:
+    """Graphs (n, p, p) with no more than so many edges on average, the strongest ones."""
+    sizes = W.abs().flatten().sort(descending=True).values
+    count = round(n_edges * len(W))
+    return torch.where(W.abs() > sizes[count], W, 0) if count < len(sizes) else W
+
+
 def interpolate(x: float, xs: Sequence[float], ys: Sequence[float]) -> float:
     """Linear between the points (xs, ys), xs rising; constant beyond them."""
     if x <= xs[0]:
@@ -132,7 +139,7 @@ def cut_down(fits: tuple[Fit, ...], refitted: Sequence[Tensor], folds: Folds) ->
     """Find the cuts of members' refitted graphs (n, p, p), and the pairs that earn their place, by what each held out.
 
     The mean graphs keep as many edges as their members do on average. Their own loss would keep more: an edge that few
-    members see has a small weight in the mean and still helps a little. And no sample was held out by all.
+    members see has a small weight in the mean and still helps a little. And there may be no sample that all held out.
     """
     members = [_cut_member(W[rows], folds.X[rows]) for W, rows in zip(refitted, folds.held_out, strict=True)]
     losses = tuple(min(member.curve.losses) for member in members)
@@ -144,12 +151,12 @@ def cut_down(fits: tuple[Fit, ...], refitted: Sequence[Tensor], folds: Folds) ->
     wanted = sum(member.curve.n_edges[member.best] for member in members) / len(members)
     W = average([torch.where(W.abs() > cut, W, 0) for W, cut in zip(refitted, own_cuts, strict=True)])
     cuts = cuts_of(W)
-    often = (W.abs() > cuts[nearest(edges_left(W, cuts), wanted)]).sum(0) > RARE * len(W)
+    often = (W.abs() > cuts[nearest_count(edges_left(W, cuts), wanted)]).sum(0) > RARE * len(W)
     pairs = often & (torch.stack([member.gains for member in members]).sum(0) > 0)
     cuts = cuts_of(W * pairs)
     n_edges = edges_left(W * pairs, cuts)
-    alike = mean_losses([member.curve for member in members], n_edges)
-    return Refit(fits, own_cuts, losses, honest, pairs, cuts, n_edges, alike, nearest(n_edges, wanted))
+    curve = Curve(cuts, n_edges, mean_losses([member.curve for member in members], n_edges))
+    return Refit(fits, own_cuts, losses, honest, pairs, *curve, nearest_count(n_edges, wanted))
 
 
 def _cut_member(W: Tensor, X: Tensor) -> _Member:
@@ -207,6 +214,6 @@ def mean_losses(curves: Sequence[Curve], n_edges: Sequence[float]) -> list[float
     return [sum(curve.loss_with(count) for curve in curves) / len(curves) for count in n_edges]
 
 
-def nearest(n_edges: Sequence[float], wanted: float) -> int:
+def nearest_count(n_edges: Sequence[float], wanted: float) -> int:
     """Where the number of edges is nearest to what is wanted."""
     return min(range(len(n_edges)), key=lambda i: abs(n_edges[i] - wanted))
