@@ -93,7 +93,7 @@ def test_the_score_is_that_of_the_rows_that_the_fit_held_out(table):
 def test_help_tells_the_defaults_of_the_library():
     shown = invoke("--help").stdout
     default = ContextualDAG().n_members
-    assert re.search(rf"--members [^\[]*\[default: \({default}\)\]", re.sub(r"[│\s]+", " ", shown))
+    assert re.search(rf"--members N \[x>=1\] [^\[]*\[default: \({default}\)\]", re.sub(r"[│\s]+", " ", shown))
 
 
 def test_what_people_read():
