@@ -45,6 +45,15 @@ def test_rows_of_all_tables_stay_together():
         assert torch.equal(own.mask_val[:, :, 0], own.X_val)
 
 
+def test_all_that_some_member_trains_on():
+    split = a_split(30, 10, with_mask=True)
+    Z, mask = make_folds(split, 1, seed=0).trained_on
+    assert torch.equal(Z, split.Z)
+    assert torch.equal(mask, split.mask)
+    Z, _ = make_folds(split, 3, seed=0).trained_on
+    assert torch.equal(Z, torch.cat([split.Z, split.Z_val]))
+
+
 def test_the_seed_decides():
     split = a_split(30, 10)
     held_out = [make_folds(split, 3, seed).held_out[0].tolist() for seed in (1, 1, 2)]

@@ -23,6 +23,13 @@ class Folds:
         """The same folds for so many times as many members."""
         return replace(self, train=self.train * times, held_out=self.held_out * times)
 
+    @property
+    def trained_on(self) -> tuple[Tensor, Tensor | None]:
+        """Contexts and masks of all samples that some member trains on, in their order."""
+        used = torch.zeros(len(self.Z), dtype=torch.bool, device=self.Z.device)
+        used[torch.cat(self.train)] = True
+        return self.Z[used], None if self.mask is None else self.mask[used]
+
     @cached_property
     def splits(self) -> list[Split]:
         """The data of each member."""

@@ -115,7 +115,8 @@ class PathFitter:
         if path.largest_budget is None:
             point = yield from self._fit_budget(path.pretrained, math.inf, 1, begin("without a budget", []))
             path.points.append(point)
-            graphs = shrunken_graphs(self.network, self.layer, point, self.folds.Z, self.folds.mask)
+            Z, mask = self.folds.trained_on
+            graphs = shrunken_graphs(self.network, self.layer, point, Z, mask)
             path.largest_budget = sum(float(W.abs().sum()) / len(W) for W in graphs) / len(graphs)
             saved(path)
         while (budget := budgets(path.largest_budget, path.points)) is not None:
