@@ -90,6 +90,17 @@ def test_the_score_is_that_of_the_rows_that_the_fit_held_out(table):
     assert summary["explained_variance_held_out"] == pytest.approx(model.score(X))
 
 
+def test_too_few_rows_for_a_score(table):
+    """Of six rows one is not seen by the network of the means, and with this seed no member holds it out."""
+    table.head(6).to_csv("few.csv", index=False)
+    arguments = ["few.csv", "--context", "age", "--nodes", "mood,sleep", "--max-epochs", 3, "--overwrite", "--out", "m"]
+    summary = json.loads(invoke(*arguments, "--json").stdout)
+    assert (summary["rows_held_out"], summary["explained_variance_held_out"]) == (0, None)
+    result = invoke(*arguments)
+    assert result.exit_code == 0, result.output
+    assert "Explained variance" not in result.stdout
+
+
 def test_help_tells_the_defaults_of_the_library():
     shown = invoke("--help").stdout
     default = ContextualDAG().n_members

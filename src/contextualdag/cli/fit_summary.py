@@ -50,7 +50,7 @@ def summarise(model: "PathEstimator", data: "FitData", out: Path, seconds: float
         "left_out": data.left_out,
         "selection": model.selection,
         "edges": {"mean": float(n_edges.mean()), "fewest": int(n_edges.min()), "most": int(n_edges.max())},
-        "explained_variance_held_out": model.held_out_score_,
+        "explained_variance_held_out": model.held_out_score_ if model.n_held_out_ else None,
         "selected": int(model.path_["selected"].to_numpy().argmax()),
         "path": [{name: value if math.isfinite(value) else None for name, value in row.items()} for row in path],
         "seconds": round(seconds, 1),
@@ -91,10 +91,12 @@ def show(summary: dict[str, Any]) -> None:
     say(f"Graphs have {edges['mean']:.3g} edges{span} (chosen by {chosen}; graphs --edges shows another point of the path).")
     if not edges["most"]:
         say("No edge helps to predict rows that were held out: no dependence was found, or there are too few rows.")
-    say(
-        f"Explained variance of the {summary['rows_held_out']} rows held out: {summary['explained_variance_held_out']:.2f} "
-        "(they also chose the sparsity, so new rows may do a little worse)."
-    )
+    if summary["rows_held_out"]:
+        say(
+            f"Explained variance of the {summary['rows_held_out']} rows held out: "
+            f"{summary['explained_variance_held_out']:.2f} "
+            "(they also chose the sparsity, so new rows may do a little worse)."
+        )
     say(f"Model: {summary['model']}")
     say("Next:")
     there = {command.__name__ for command in COMMANDS}
