@@ -27,7 +27,7 @@ def plot_path(model: Any, *, ax: "Axes | None" = None) -> "Axes":
     -------
     matplotlib.axes.Axes
         The loss after a refit is drawn at the edges that the refit keeps; it is the mean of single networks, each with its
-        best cut. The star is at the loss of the graphs that are believed, which are the mean of all networks.
+        best cut. The star is at the mean of their losses with as many edges as the believed graphs have.
 
     Examples
     --------

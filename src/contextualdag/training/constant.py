@@ -10,7 +10,7 @@ from torch import Tensor
 
 from contextualdag.training import penalised
 from contextualdag.training.path import PathPoint
-from contextualdag.training.refit import Curve, Refit, average, cuts_of, edges_left, mean_losses, nearest_count
+from contextualdag.training.refit import Curve, Refit, average, cuts_of, mean_losses, nearest_count
 from contextualdag.training.trainer import Fit, Split
 
 SMALLEST_PENALTY = 1e-3  # as a share of the largest
@@ -107,7 +107,7 @@ def _refitted(points: Sequence[PathPoint], data: Sequence[tuple[Moments, Moments
     fits, graphs, curves = [], [], []
     for point, (moments, moments_val) in zip(points, data, strict=True):
         W = penalised.least_squares_on_support(moments[0], point.fits[0].state["W"] != 0)
-        cuts = cuts_of(W)
+        cuts, _ = cuts_of(W)
         kept = [torch.where(W.abs() > cut, W, 0) for cut in cuts]
         losses = [penalised.moment_loss(*moments_val, w) for w in kept]
         fits.append(Fit({"W": W}, penalised.moment_loss(*moments, W), losses[0], 0))
@@ -131,8 +131,7 @@ def _refit_of_members(fits: tuple[Fit, ...], graphs: Sequence[Tensor], curves: S
     if len(fits) == 1:
         return Refit(fits, uncut, losses, loss, everywhere, *curves[0], curves[0].best)
     W = average(graphs)
-    cuts = cuts_of(W)
-    n_edges = edges_left(W, cuts)
+    cuts, n_edges = cuts_of(W)
     kept = torch.stack([graph.abs() > curve.cuts[curve.best] for graph, curve in zip(graphs, curves, strict=True)])
     agreed = int((2 * kept.sum(0) > len(graphs)).sum())
     return Refit(

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -53,7 +54,7 @@ class Refit:
 
     def own_graphs(self, refitted: Sequence[Tensor]) -> list[Tensor]:
         """The graphs (n, p, p) of each member with several: weights on its support, those above its own cut."""
-        return [torch.where(W.abs() > own.to(W), W, 0) for W, own in zip(refitted, self.member_cuts, strict=True)]
+        return _above(refitted, self.member_cuts)
 
     def mean_graphs(self, refitted: Sequence[Tensor], cut: float) -> Tensor:
         """The graphs (n, p, p) to believe of members' weights on their supports, those above the cut."""
@@ -75,7 +76,7 @@ class Curve(NamedTuple):
 
     def loss_with(self, n_edges: float) -> float:
         """The loss of as many edges, or of all."""
-        return interpolate(-n_edges, [-count for count in self.n_edges], self.losses)
+        return float(np.interp(-n_edges, [-count for count in self.n_edges], self.losses))
 
 
 class _Member(NamedTuple):
@@ -96,26 +97,24 @@ class _Member(NamedTuple):
         return torch.where(self.pairs, self.curve.cuts[self.best], math.inf)
 
 
+def _above(refitted: Sequence[Tensor], cuts: Tensor) -> list[Tensor]:
+    return [torch.where(W.abs() > cut.to(W), W, 0) for W, cut in zip(refitted, cuts, strict=True)]
+
+
 def average(graphs: Sequence[Tensor]) -> Tensor:
     """The mean of the members' graphs as a DAG: where they disagree, the heaviest acyclic part of it."""
     return graphs[0] if len(graphs) == 1 else AVERAGED(torch.stack(list(graphs)).mean(0))
 
 
-def cuts_of(W: Tensor) -> list[float]:
-    """Zero, and sizes of weights below which to cut so that fewer and fewer edges are left."""
+def cuts_of(W: Tensor) -> tuple[list[float], list[float]]:
+    """Zero, and sizes of weights below which to cut so that fewer and fewer edges are left; and how many are, on average."""
     sizes = W.abs().flatten()
-    sizes = sizes[sizes > 0].sort(descending=True).values
+    sizes = sizes[sizes > 0].sort().values
     left = {round(len(sizes) * CUT_DECAY**step) for step in range(N_CUTS)}
     counts = [count for count in sorted(left, reverse=True) if count < len(sizes)]
-    cuts: list[float] = sizes[torch.tensor(counts, dtype=torch.long, device=sizes.device)].tolist()
-    return [0.0, *cuts]
-
-
-def edges_left(W: Tensor, cuts: Sequence[float]) -> list[float]:
-    """The mean number of edges of graphs (n, p, p) after each of several rising cuts."""
-    sizes = W.abs().flatten().sort().values
-    above = len(sizes) - torch.searchsorted(sizes, torch.tensor(cuts, dtype=W.dtype, device=W.device), right=True)
-    return [count / len(W) for count in above.tolist()]
+    cuts = sizes[len(sizes) - 1 - torch.tensor(counts, dtype=torch.long, device=sizes.device)]
+    above = len(sizes) - torch.searchsorted(sizes, cuts, right=True)
+    return [0.0, *cuts.tolist()], [count / len(W) for count in (len(sizes), *above.tolist())]
 
 
 def strongest(W: Tensor, n_edges: float) -> Tensor:
@@ -123,16 +122,6 @@ def strongest(W: Tensor, n_edges: float) -> Tensor:
     sizes = W.abs().flatten().sort(descending=True).values
     count = round(n_edges * len(W))
     return torch.where(W.abs() > sizes[count], W, 0) if count < len(sizes) else W
-
-
-def interpolate(x: float, xs: Sequence[float], ys: Sequence[float]) -> float:
-    """Linear between the points (xs, ys), xs rising; constant beyond them."""
-    if x <= xs[0]:
-        return ys[0]
-    for x0, x1, y0, y1 in zip(xs, xs[1:], ys, ys[1:], strict=False):
-        if x <= x1:
-            return y0 + (y1 - y0) * (x - x0) / (x1 - x0)
-    return ys[-1]
 
 
 def cut_down(fits: tuple[Fit, ...], refitted: Sequence[Tensor], folds: Folds) -> Refit:
@@ -149,12 +138,11 @@ def cut_down(fits: tuple[Fit, ...], refitted: Sequence[Tensor], folds: Folds) ->
         return Refit(fits, torch.zeros(1, *pairs.shape, device=pairs.device), losses, honest, pairs, *curve, best)
     own_cuts = torch.stack([member.cut for member in members])
     wanted = sum(member.curve.n_edges[member.best] for member in members) / len(members)
-    W = average([torch.where(W.abs() > cut, W, 0) for W, cut in zip(refitted, own_cuts, strict=True)])
-    cuts = cuts_of(W)
-    often = (W.abs() > cuts[nearest_count(edges_left(W, cuts), wanted)]).sum(0) > RARE * len(W)
+    W = average(_above(refitted, own_cuts))
+    cuts, n_edges = cuts_of(W)
+    often = (W.abs() > cuts[nearest_count(n_edges, wanted)]).sum(0) > RARE * len(W)
     pairs = often & (torch.stack([member.gains for member in members]).sum(0) > 0)
-    cuts = cuts_of(W * pairs)
-    n_edges = edges_left(W * pairs, cuts)
+    cuts, n_edges = cuts_of(W * pairs)
     curve = Curve(cuts, n_edges, mean_losses([member.curve for member in members], n_edges))
     return Refit(fits, own_cuts, losses, honest, pairs, *curve, nearest_count(n_edges, wanted))
 
@@ -198,7 +186,7 @@ def _earn_their_place(W: Tensor, gains: Tensor) -> Tensor:
 
 def _losses_by_cut(W: Tensor, X: Tensor, least: Tensor | None = None) -> Curve:
     """With `least` (p, p), the losses are those of weights that are at least so large."""
-    cuts = cuts_of(W)
+    cuts, n_edges = cuts_of(W)
     raised = W if least is None else W.sign() * torch.maximum(W.abs(), least)
     losses = []
     at_once = max(1, (MANY_ENTRIES if W.device.type == "cuda" else FEW_ENTRIES) // W.numel())
@@ -206,7 +194,7 @@ def _losses_by_cut(W: Tensor, X: Tensor, least: Tensor | None = None) -> Curve:
         kept = torch.where(W.abs() > some[:, None, None, None], raised, 0)
         losses.append(((X - (X[:, None] @ kept)[:, :, 0]) ** 2).mean((1, 2)))
     # One look from the host for all of them.
-    return Curve(cuts, edges_left(W, cuts), torch.cat(losses).tolist())
+    return Curve(cuts, n_edges, torch.cat(losses).tolist())
 
 
 def mean_losses(curves: Sequence[Curve], n_edges: Sequence[float]) -> list[float]:

@@ -9,8 +9,9 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from contextualdag.training.path import PathPoint, Steps
-from contextualdag.training.refit import interpolate
 
 COARSE = 3  # every third point is refitted at first
 NEARLY = 0.9  # of the wanted edges are enough in a polished refit
@@ -138,7 +139,7 @@ def _cut_to(point: PathPoint, n_edges: float) -> tuple[float, float] | None:
     if refit is None or refit.n_edges[0] < n_edges * (NEARLY if refit.polished else 1):
         return None
     falling = [-edges for edges in refit.n_edges]
-    return interpolate(-n_edges, falling, refit.cuts), interpolate(-n_edges, falling, refit.losses)
+    return float(np.interp(-n_edges, falling, refit.cuts)), float(np.interp(-n_edges, falling, refit.losses))
 
 
 def _candidates(points: list[PathPoint]) -> list[int]:
