@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 
 from contextualdag.errors import TrainingError
 
@@ -77,12 +79,28 @@ class NoProjection(nn.Module):
         return W if mask is None else W * mask
 
 
+class _Predictions(torch.autograd.Function):
+    """x^T W for every sample; the gradient of W as the outer products that it is, twice as fast as by `bmm`."""
+
+    @staticmethod
+    def forward(ctx: Any, X: Tensor, W: Tensor) -> Tensor:
+        ctx.save_for_backward(X)
+        return torch.bmm(X[:, None], W)[:, 0]
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, g: Tensor) -> tuple[None, Tensor]:
+        (X,) = ctx.saved_tensors
+        return None, X[:, :, None] * g[:, None, :]
+
+
 Errors = Callable[[Tensor, nn.Module, Tensor, Tensor | None], Tensor]
 
 
 def residual_errors(W_tilde: Tensor, layer: nn.Module, X: Tensor, mask: Tensor | None) -> Tensor:
     """(x - W(z)^T x)^2 for every sample and variable, from what the network says of the samples."""
-    return (X - torch.bmm(X[:, None], layer(W_tilde, mask))[:, 0]) ** 2
+    predictions: Tensor = _Predictions.apply(X, layer(W_tilde, mask))  # type: ignore[no-untyped-call]
+    return (X - predictions) ** 2
 
 
 def copy_state(module: nn.Module) -> State:
