@@ -177,8 +177,9 @@ def main() -> None:
         "What was aimed at": claims(table),
         "All 50 cells": ["F1, and the estimation error (relative, squared).", "", *grid(table)],
         "Against one graph for all, and one for each cluster": comparisons(table),
-        "Data that flatter less": variants(load_results(options.variants), results),
     }
+    if not (found := load_results(options.variants)).empty:
+        sections["Data that flatter less"] = variants(found, results)
     words = options.out.read_text(encoding="utf-8").split("\n## ")[0].rstrip() if options.out.exists() else "# Recovery"
     text = words + "\n" + "".join(f"\n## {title}\n\n" + "\n".join(lines) + "\n" for title, lines in sections.items())
     options.out.write_text(text, encoding="utf-8")
