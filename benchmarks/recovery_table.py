@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 
 from contextualdag.experiments.designs import FIGURES
-from contextualdag.experiments.figures import published, summarise
+from contextualdag.experiments.figures import published
 from contextualdag.experiments.finished import load_results
 
 SIZE = ["design", "graph", "n", "p", "m"]
@@ -39,10 +39,11 @@ VARIANTS = {
 def cells(results: pd.DataFrame) -> pd.DataFrame:
     """One row for each of the 50 cells: our means and the published ones, as columns (method or choice, score)."""
     results = results[results["method"] == "ours"]
+    grouped = results.groupby([*SIZE, "choice"])
+    mine = grouped[["f1", "estimation_error"]].mean().assign(f1_se=grouped["f1"].sem(), data_sets=grouped.size())
     beside = published().set_index([*SIZE, "method"])
     rows = []
     for name, shown in FIGURES.items():
-        mine = summarise(results, shown).set_index([*SIZE, "choice"])
         for m, n, p in itertools.product(shown.m, shown.n, shown.p):
             size = (shown.design, shown.graph, n, p, m)
             row: dict[object, object] = {"figure": name, **dict(zip(SIZE, size, strict=True)), "data_sets": 0}
