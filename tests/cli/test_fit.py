@@ -286,7 +286,7 @@ class Process:
 def test_a_fit_that_was_stopped_and_killed_goes_on(tmp_path):
     data = make_varying_dag(300, 3, 2, n_edges=3, random_state=1)
     pd.DataFrame(np.hstack([data.X, data.Z]), columns=["a", "b", "c", "u", "v"]).to_csv("data.csv", index=False)
-    arguments = ["data.csv", "--context", "u,v", "--out", "model"]
+    arguments = ["data.csv", "--context", "u,v", "--out", "model", "--members", "1"]
     kept = tmp_path / "model.unfinished" / "metadata.json"
 
     stopped = Process(arguments)
@@ -310,7 +310,7 @@ def test_a_fit_that_was_stopped_and_killed_goes_on(tmp_path):
     result = invoke(*arguments, "--json")
     assert result.exit_code == 0, result.output
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data.csv", "model"]
-    undisturbed = ContextualDAG(random_state=0).fit(pd.DataFrame(data.X), pd.DataFrame(data.Z))
+    undisturbed = ContextualDAG(n_members=1, random_state=0).fit(pd.DataFrame(data.X), pd.DataFrame(data.Z))
     model = load_model_of_any_kind("model")
     np.testing.assert_array_equal(model.adjacency(data.Z), undisturbed.adjacency(data.Z))
     assert model.score(data.X, data.Z) == undisturbed.score(data.X, data.Z)

@@ -135,8 +135,8 @@ def test_ctrl_c_says_how_to_go_on(tmp_path, monkeypatch):
 
 
 KINDS = ("csv", "png", "svg")
-# Twelve cells of half a second or more, so that there is time to kill in their midst.
-TINY = ["reproduce", "er-p", "--quick", "--methods", "clustered", "--data-sets", "6"]
+# Ten cells of half a second or more, so that there is time to kill in their midst.
+TINY = ["reproduce", "er-p", "--quick", "--methods", "clustered", "--data-sets", "5"]
 
 
 def start(out, workers):
@@ -175,7 +175,7 @@ def test_killed_workers_and_commands_lose_nothing(tmp_path):
         command.communicate()
     kept = finished()
     assert before.items() <= kept.items()
-    assert len(kept) < 12, "the command was done before it could be killed"
+    assert len(kept) < 10, "the command was done before it could be killed"
 
     again, other = start(disturbed, 1), start(undisturbed, 1)
     try:
@@ -187,10 +187,10 @@ def test_killed_workers_and_commands_lose_nothing(tmp_path):
         for one in (again, other):
             one.kill()
     # Finished cells were not run again: a second run would have taken other seconds.
-    assert len(finished()) == 12
+    assert len(finished()) == 10
     assert kept.items() <= finished().items()
     tables = [pd.read_csv(folder / "er-p-quick.csv") for folder in (disturbed, undisturbed)]
     first, second = (table.drop(columns=["fit_seconds", "fit_seconds_se"]) for table in tables)
     assert len(first) == 4
-    assert (first["data_sets"] == 6).all()
+    assert (first["data_sets"] == 5).all()
     pd.testing.assert_frame_equal(first, second)

@@ -11,6 +11,7 @@ from contextualdag.graphs import order_to_mask, topological_order
 from contextualdag.metrics import f1_score
 
 QUICK = {"hidden_layers": (32,), "learning_rate": 1e-2, "n_budgets": 8, "random_state": 0}
+ALONE = QUICK | {"n_members": 1}
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +33,7 @@ def test_believed_where_nothing_varies(model, fixed):
 
 def test_of_one_network_it_is_that_of_fixed_dag(fixed):
     alone = FixedDAG(random_state=0).fit(fixed.X[:600], fixed.Z[:600])
-    model = ContextualDAG(**QUICK, n_members=1).fit(fixed.X[:600], fixed.Z[:600])
+    model = ContextualDAG(**ALONE).fit(fixed.X[:600], fixed.Z[:600])
     W = model.adjacency(fixed.Z[:1])
     np.testing.assert_allclose(W[0], alone.graph_, atol=1e-3)  # their means start from other random numbers
 
@@ -50,7 +51,7 @@ def test_other_sparsities_and_the_path_are_those_of_the_constant_graph(model, fi
     W = model.select(n_edges=4).adjacency(fixed.Z[:3])
     assert (W != 0).sum(axis=(1, 2)).tolist() == [4, 4, 4]
     assert len(model.path_) == 20
-    number = ContextualDAG(selection=4, **QUICK).fit(fixed.X[:600], fixed.Z[:600])
+    number = ContextualDAG(selection=4, **ALONE).fit(fixed.X[:600], fixed.Z[:600])
     assert (number.adjacency(fixed.Z[:3]) != 0).sum(axis=(1, 2)).tolist() == [4, 4, 4]
     sparsest = ContextualDAG(selection="1se", **QUICK).fit(fixed.X[:600], fixed.Z[:600])
     assert (sparsest.adjacency(fixed.Z[:1]) != 0).sum() <= (model.adjacency(fixed.Z[:1]) != 0).sum()
@@ -66,7 +67,7 @@ def test_saved_and_loaded(model, fixed, tmp_path):
 
 def test_can_be_left_out(fixed):
     for settings in ({"consider_constant": False}, {"selection": "min"}):
-        model = ContextualDAG(**(QUICK | settings)).fit(fixed.X[:300], fixed.Z[:300])
+        model = ContextualDAG(**(ALONE | settings)).fit(fixed.X[:300], fixed.Z[:300])
         assert model.varies_ is True
     assert ContextualDAG.paper().consider_constant is False
 
@@ -74,11 +75,11 @@ def test_can_be_left_out(fixed):
 def test_within_an_order_and_never_with_a_mask_for_each_sample(fixed):
     order = topological_order(torch.from_numpy(fixed.W[:1]))[0].tolist()
     backwards = order[::-1]
-    model = SortedDAG(order=backwards, **QUICK).fit(fixed.X[:600], fixed.Z[:600])
+    model = SortedDAG(order=backwards, **ALONE).fit(fixed.X[:600], fixed.Z[:600])
     W = model.adjacency(fixed.Z[:1])[0]
     assert np.triu(W[np.ix_(backwards, backwards)], 1).sum() == W.sum()
     masks = order_to_mask(topological_order(torch.from_numpy(fixed.W[:300]))).numpy()
-    masked = SortedDAG(**(QUICK | {"max_epochs": 20})).fit(fixed.X[:300], fixed.Z[:300], mask=masks)
+    masked = SortedDAG(**(ALONE | {"max_epochs": 20})).fit(fixed.X[:300], fixed.Z[:300], mask=masks)
     assert masked.varies_ is True
 
 

@@ -341,12 +341,11 @@ def test_a_killed_fit_goes_on_to_the_same_model(data, tmp_path):
     np.savez(tmp_path / "data.npz", X=X, Z=Z)
     command = [sys.executable, "-c", FIT, str(tmp_path)]
     saves = tmp_path / "checkpoint" / "metadata.json"
-    for n_points in (3, 9):  # killed twice in the middle of the path, with SIGKILL
-        process = subprocess.Popen(command)  # noqa: S603
-        wait_for(lambda wanted=n_points: saves.exists() and saves.read_text().count('"l1_budget"') >= wanted)
-        process.kill()
-        assert process.wait() == -9
-        assert not (tmp_path / "done.npz").exists()
+    process = subprocess.Popen(command)  # noqa: S603
+    wait_for(lambda: saves.exists() and saves.read_text().count('"l1_budget"') >= 5)
+    process.kill()  # in the middle of the path, with SIGKILL
+    assert process.wait() == -9
+    assert not (tmp_path / "done.npz").exists()
     subprocess.run(command, check=True)  # noqa: S603
     done = np.load(tmp_path / "done.npz")
     np.testing.assert_array_equal(done["W"], whole.adjacency(Z))

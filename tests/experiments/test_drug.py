@@ -19,7 +19,7 @@ from contextualdag.metrics import shd
 
 REAL = Path(__file__).parents[3] / "shared" / "datasets" / "drug_consumption.data"
 PUBLISHED_SHA256 = drug_consumption._SHA256
-TINY = {"hidden_layers": (4,), "n_budgets": 4, "max_epochs": 3, "patience": 1}
+TINY = {"n_members": 1, "hidden_layers": (4,), "n_budgets": 4, "max_epochs": 3, "patience": 1}
 TABLES = ["graphs.csv", "paths.csv", "people.csv", "sparsity.csv"]
 
 
