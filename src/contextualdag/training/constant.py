@@ -75,20 +75,12 @@ def _points(
     graphs: Tensor, steps: Sequence[int], penalties: Sequence[float], moments: Moments, moments_val: Moments
 ) -> list[PathPoint]:
     """One for each penalty, in their order; `graphs` has the shape (penalties, groups, p, p)."""
-    l1_norms = (moments[1] * graphs.abs().sum((2, 3))).sum(1)
-    return [
-        PathPoint(l1_norm, (penalty,), n_edges, (Fit({"W": W}, loss, loss_val, its),))
-        for W, its, penalty, l1_norm, n_edges, loss, loss_val in zip(
-            graphs,
-            steps,
-            penalties,
-            l1_norms.tolist(),
-            _mean_edges(graphs, moments_val[1]),
-            penalised.moment_losses(*moments, graphs).tolist(),
-            penalised.moment_losses(*moments_val, graphs).tolist(),
-            strict=True,
-        )
-    ]
+    points = []
+    for W, its, penalty in zip(graphs, steps, penalties, strict=True):
+        fit = Fit({"W": W}, penalised.moment_loss(*moments, W), penalised.moment_loss(*moments_val, W), its)
+        l1_norm = float((moments[1] * W.abs().sum((1, 2))).sum())
+        points.append(PathPoint(l1_norm, (penalty,), _mean_edges(W, moments_val[1]), (fit,)))
+    return points
 
 
 def _from_dense_to_sparse(points: Sequence[PathPoint]) -> list[PathPoint]:
@@ -116,11 +108,11 @@ def _refitted(points: Sequence[PathPoint], data: Sequence[tuple[Moments, Moments
     for point, (moments, moments_val) in zip(points, data, strict=True):
         W = penalised.least_squares_on_support(moments[0], point.fits[0].state["W"] != 0)
         cuts, _ = cuts_of(W)
-        kept = torch.where(W.abs() > W.new_tensor(cuts)[:, None, None, None], W, 0)
-        losses = penalised.moment_losses(*moments_val, kept).tolist()
-        fits.append(Fit({"W": W}, float(penalised.moment_losses(*moments, W)), losses[0], 0))
+        kept = [torch.where(W.abs() > cut, W, 0) for cut in cuts]
+        losses = [penalised.moment_loss(*moments_val, w) for w in kept]
+        fits.append(Fit({"W": W}, penalised.moment_loss(*moments, W), losses[0], 0))
         graphs.append(W)
-        curves.append(Curve(cuts, _mean_edges(kept, moments_val[1]), losses))
+        curves.append(Curve(cuts, [_mean_edges(w, moments_val[1]) for w in kept], losses))
     refit = _refit_of_members(tuple(fits), graphs, curves)
     if len(points) == 1:
         return replace(points[0], refit=refit)
@@ -147,6 +139,5 @@ def _refit_of_members(fits: tuple[Fit, ...], graphs: Sequence[Tensor], curves: S
     )
 
 
-def _mean_edges(graphs: Tensor, share: Tensor) -> list[float]:
-    """Of several sets (s, groups, p, p)."""
-    return (share * (graphs != 0).sum((2, 3))).sum(1).tolist()
+def _mean_edges(W: Tensor, share: Tensor) -> float:
+    return float((share * (W != 0).sum((1, 2))).sum())

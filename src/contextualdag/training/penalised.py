@@ -191,7 +191,7 @@ def second_moments(X: Tensor, group: Tensor, n_groups: int) -> tuple[Tensor, Ten
     return S, share
 
 
-def moment_losses(S: Tensor, share: Tensor, W: Tensor) -> Tensor:
-    """Mean over samples and variables of (x - W^T x)^2, from second moments of groups; W has shape (..., g, p, p)."""
+def moment_loss(S: Tensor, share: Tensor, W: Tensor) -> float:
+    """Mean over samples and variables of (x - W^T x)^2, from the second moments of the groups."""
     residual = torch.eye(S.shape[1], dtype=S.dtype, device=S.device) - W
-    return (share * (S @ residual * residual).sum((-2, -1))).sum(-1) / S.shape[1]
+    return float((share * (S @ residual * residual).sum((1, 2))).sum()) / S.shape[1]
