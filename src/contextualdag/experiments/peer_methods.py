@@ -32,7 +32,7 @@ SCRIPT = Path(__file__).with_name("contextualized_script.py")
 class Problem:
     """One data set in three parts, the mean number of edges in the second, and how to compute.
 
-    All methods learn from `train`. `validation` is for those that stop or choose by it, and for telling the number of edges.
+    `validation` is for methods that stop or choose by it or hold out rows of both, and for telling the number of edges.
     """
 
     train: Dataset
@@ -142,7 +142,7 @@ def _contextualized_tuned(problem: Problem) -> Answer:
 def _contextualized_with(problem: Problem, model: dict[str, Any], fit: dict[str, Any]) -> Answer:
     python = make_environment(problem.cache)
     train, validation = problem.train, problem.validation
-    # It takes no validation set, and splits its data at random: with both sets, halves are as large as ours.
+    # It takes no validation set, and splits its data at random: with both sets, the halves are of the same size.
     fit = {"val_split": 0.5} | fit
     if problem.device == "cpu":
         fit["accelerator"] = "cpu"
