@@ -44,6 +44,15 @@ def network_for(split, **settings):
     return network
 
 
+def test_the_gradient_of_the_errors():
+    torch.manual_seed(0)
+    X, mask = torch.randn(5, 3, dtype=torch.float64), torch.rand(5, 3, 3) < 0.5
+    W = torch.randn(5, 3, 3, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda W: residual_errors(W, NoProjection(), X, mask), W)
+    expected = (X - torch.einsum("nj,njk->nk", X, W * mask)) ** 2
+    torch.testing.assert_close(residual_errors(W, NoProjection(), X, mask), expected)
+
+
 def test_network_has_a_zero_diagonal_and_only_allowed_edges():
     split = two_nodes(5)
     network = network_for(split)
