@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from contextualdag.atomic_file import write_file
+from contextualdag.files import write_file
 
 if TYPE_CHECKING:
     import pandas

@@ -6,7 +6,7 @@ import pytest
 from contextualdag import ClusteredDAG, ContextualDAG, FixedDAG, SortedDAG
 from contextualdag.errors import PersistenceError
 from contextualdag.estimators.loading import load_model_of_any_kind
-from contextualdag.persistence import load_folder, save_folder
+from contextualdag.folder import load_folder, save_folder
 
 
 @pytest.fixture(scope="module")

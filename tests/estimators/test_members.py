@@ -11,10 +11,10 @@ from contextualdag import ContextualDAG, SortedDAG
 from contextualdag.datasets import make_varying_dag
 from contextualdag.errors import InvalidInputError, InvalidParameterError
 from contextualdag.estimators import fit_together
+from contextualdag.folder import load_folder, save_folder
 from contextualdag.graphs import is_acyclic
 from contextualdag.metrics import f1_score
 from contextualdag.network import Dropout, auto_dropout
-from contextualdag.persistence import load_folder, save_folder
 from contextualdag.training.path import shrunken_graphs
 from contextualdag.training.refit import average
 

@@ -9,9 +9,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from contextualdag.atomic_folder import look, replace_folder
 from contextualdag.cli.outputs import table_bytes
 from contextualdag.errors import PersistenceError
+from contextualdag.files import look, replace_folder
 
 if TYPE_CHECKING:
     import networkx

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contextualdag.atomic_file import write_file
 from contextualdag.cli.tables import PARQUET, require_pyarrow
 from contextualdag.errors import PersistenceError
+from contextualdag.files import write_file
 
 if TYPE_CHECKING:
     import pandas

@@ -19,8 +19,8 @@ from typing import IO, TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from contextualdag.atomic_file import write_file
 from contextualdag.errors import InvalidInputError, InvalidParameterError, PersistenceError
+from contextualdag.files import write_file
 
 if TYPE_CHECKING:
     import pandas

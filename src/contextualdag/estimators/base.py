@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from contextualdag.contexts import ContextEncoder, ContextFeature, ContextSummary
 from contextualdag.errors import InvalidInputError, InvalidParameterError, NotFittedError
-from contextualdag.estimators.context_summary import ContextSummary
 from contextualdag.estimators.notebook import NotebookSummary
 from contextualdag.estimators.pictures import Pictures
-from contextualdag.estimators.tables import Array, ContextEncoder, has_names, read_variables
+from contextualdag.tables import Array, check_same_samples, has_names, read_variables
 
 if TYPE_CHECKING:
     import networkx
@@ -33,6 +33,12 @@ class GraphEstimator(NotebookSummary, Pictures, BaseEstimator):  # type: ignore[
         if not hasattr(self, "names_"):
             raise AttributeError(f"This {type(self).__name__} is not fitted yet, so it has no n_features_in_.")
         return len(self.names_)
+
+    @property
+    def context_features_(self) -> tuple[ContextFeature, ...]:
+        """The contextual features as the fit saw them; empty if there was no context."""
+        self._require_encoder()
+        return self._summary.features
 
     @property
     def context_summary_(self) -> "pandas.DataFrame":
@@ -231,12 +237,6 @@ def explained_variance(errors: Array, values: Array) -> float:
     total = ((values - values.mean(0)) ** 2).sum(0)
     varies = total > 0
     return float((1 - (errors**2).sum(0)[varies] / total[varies]).mean()) if varies.any() else 0.0
-
-
-def check_same_samples(X: Array, Z: Array) -> None:
-    """Raise unless X and Z have equally many rows."""
-    if len(X) != len(Z):
-        raise InvalidInputError(f"X has {len(X)} rows and Z has {len(Z)}; they must describe the same samples.")
 
 
 def _parts(Z: Array) -> list[Array]:

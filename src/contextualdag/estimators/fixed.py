@@ -18,7 +18,7 @@ from contextualdag.estimators.parameters import (
     require,
 )
 from contextualdag.estimators.path_estimator import PathEstimator, Prepared
-from contextualdag.estimators.tables import Array
+from contextualdag.tables import Array
 from contextualdag.training import penalised
 from contextualdag.training import selection as selections
 from contextualdag.training.constant import constant_graphs, constant_path, penalty_grid

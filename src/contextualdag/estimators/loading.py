@@ -5,12 +5,12 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from contextualdag.atomic_folder import read_folder
 from contextualdag.errors import ContextualDAGError, PersistenceError
 from contextualdag.estimators.clustered import ClusteredDAG
 from contextualdag.estimators.contextual import ContextualDAG
 from contextualdag.estimators.fixed import FixedDAG
 from contextualdag.estimators.sorted import SortedDAG
+from contextualdag.files import read_folder
 
 if TYPE_CHECKING:
     from contextualdag.estimators.path_estimator import PathEstimator

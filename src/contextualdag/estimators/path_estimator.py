@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import torch
 
+from contextualdag.contexts import ContextEncoder, ContextSummary
 from contextualdag.errors import InvalidInputError, InvalidParameterError, NotFittedError
-from contextualdag.estimators.base import GraphEstimator, check_same_samples, explained_variance
-from contextualdag.estimators.context_summary import ContextSummary
+from contextualdag.estimators.base import GraphEstimator, explained_variance
 from contextualdag.estimators.parameters import check_device, check_n_edges
 from contextualdag.estimators.preparation import Scaling, hold_out, varying_columns
 from contextualdag.estimators.saved import load_model, save_model
-from contextualdag.estimators.tables import Array, ContextEncoder, read_variables
 from contextualdag.network import MeanNetwork, initialise
+from contextualdag.tables import Array, check_same_samples, read_variables
 from contextualdag.training import selection as selections
 from contextualdag.training.checkpoint import Checkpoint
 from contextualdag.training.mean import HIDDEN_LAYERS, fit_means

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from contextualdag.errors import InvalidInputError
-from contextualdag.estimators.tables import Array
+from contextualdag.tables import Array
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, TypeVar
 
 import torch
 
+from contextualdag.contexts import ContextEncoder, ContextSummary
 from contextualdag.errors import NotFittedError
-from contextualdag.estimators.context_summary import ContextSummary
 from contextualdag.estimators.parameters import check_device
 from contextualdag.estimators.preparation import Scaling
-from contextualdag.estimators.tables import ContextEncoder
-from contextualdag.persistence import load_folder, save_folder
+from contextualdag.folder import load_folder, save_folder
 from contextualdag.projection import LogDet, Order
 from contextualdag.training.checkpoint import named, pack_path, unpack_path
 from contextualdag.training.selection import Choice

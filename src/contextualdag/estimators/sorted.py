@@ -11,9 +11,9 @@ from contextualdag.errors import InvalidInputError, InvalidParameterError
 from contextualdag.estimators.contextual import ContextualDAG
 from contextualdag.estimators.parameters import PAPER_CUT, check_cut
 from contextualdag.estimators.path_estimator import Prepared
-from contextualdag.estimators.tables import Array
 from contextualdag.graphs import is_acyclic
 from contextualdag.projection import Order
+from contextualdag.tables import Array
 
 
 class SortedDAG(ContextualDAG):

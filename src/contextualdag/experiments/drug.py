@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contextualdag import __version__
-from contextualdag.atomic_file import write_file
 from contextualdag.datasets import load_drug_consumption
 from contextualdag.errors import InvalidParameterError, PersistenceError
 from contextualdag.estimators import ContextualDAG
@@ -24,6 +23,7 @@ from contextualdag.estimators.parameters import PAPER, check_device
 from contextualdag.experiments.cells import Cell, cell_key
 from contextualdag.experiments.figure_files import write_table
 from contextualdag.experiments.finished import locked
+from contextualdag.files import write_file
 
 if TYPE_CHECKING:
     import pandas

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contextualdag.atomic_file import write_file
 from contextualdag.experiments.drug import FOLDER
 from contextualdag.experiments.drug_comparison import (
     CHOICE_WORDS,
@@ -22,6 +21,7 @@ from contextualdag.experiments.drug_comparison import (
     read_study,
 )
 from contextualdag.experiments.figure_files import write_pictures, write_table
+from contextualdag.files import write_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

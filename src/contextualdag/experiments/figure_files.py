@@ -4,7 +4,7 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from contextualdag.atomic_file import write_file
+from contextualdag.files import write_file
 
 if TYPE_CHECKING:
     import pandas

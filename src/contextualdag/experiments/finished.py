@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from contextualdag.atomic_file import write_file
 from contextualdag.errors import InvalidInputError, InvalidParameterError, PersistenceError
 from contextualdag.experiments.cells import cell_key, plain_rows
+from contextualdag.files import write_file
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contextualdag.atomic_file import write_file
 from contextualdag.datasets import Dataset, make_varying_dag
 from contextualdag.errors import PersistenceError
 from contextualdag.estimators import ContextualDAG, FixedDAG
+from contextualdag.files import write_file
 
 if TYPE_CHECKING:
     import pandas

@@ -4,10 +4,10 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from contextualdag.atomic_file import write_file
 from contextualdag.errors import InvalidInputError
 from contextualdag.experiments.figure_files import write_pictures, write_table
 from contextualdag.experiments.peers import PAPER, PEERS, peer_settings
+from contextualdag.files import write_file
 
 if TYPE_CHECKING:
     import pandas

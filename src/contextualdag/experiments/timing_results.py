@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from contextualdag.atomic_file import write_file
 from contextualdag.experiments.figure_files import write_pictures
 from contextualdag.experiments.timing import BASELINE_ITERATIONS, Timing
 from contextualdag.experiments.timing_figures import FIXED, draw_times
 from contextualdag.experiments.timing_table import to_table
+from contextualdag.files import write_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -11,7 +11,7 @@ from contextualdag.explorer.view import Values
 from contextualdag.plotting.colours import Palette
 
 if TYPE_CHECKING:
-    from contextualdag.estimators.tables import Array
+    from contextualdag.tables import Array
 
 Figure = dict[str, Any]
 ROW, LABELS, LEGEND = (

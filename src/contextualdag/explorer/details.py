@@ -14,7 +14,7 @@ from contextualdag.explorer.graph_elements import signed
 from contextualdag.explorer.view import Picked, View, varying
 
 if TYPE_CHECKING:
-    from contextualdag.estimators.tables import Array
+    from contextualdag.tables import Array
 
 MOST_ROWS = 60
 NO_TOOLS: Any = {"displayModeBar": False}

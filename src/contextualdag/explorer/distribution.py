@@ -9,7 +9,7 @@ from contextualdag.explorer.features import Feature
 from contextualdag.plotting.colours import DARK, LIGHT
 
 if TYPE_CHECKING:
-    from contextualdag.estimators.tables import Array
+    from contextualdag.tables import Array
 
 WIDTH, HEIGHT = 240, 40
 POINTS = 121

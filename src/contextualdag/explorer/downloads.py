@@ -11,7 +11,7 @@ from contextualdag.explorer.features import Feature
 from contextualdag.explorer.view import Values
 
 if TYPE_CHECKING:
-    from contextualdag.estimators.tables import Array
+    from contextualdag.tables import Array
 
 
 def as_csv(W: "Array", names: Sequence[str]) -> str:

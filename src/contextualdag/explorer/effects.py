@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from contextualdag.estimators.tables import Array
+    from contextualdag.tables import Array
 
 
 def total_effects(W: "Array") -> "Array":

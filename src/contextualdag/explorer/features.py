@@ -10,7 +10,7 @@ from contextualdag.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from contextualdag.estimators.base import GraphEstimator
-    from contextualdag.estimators.tables import Array
+    from contextualdag.tables import Array
 
 Value = float | str
 BEYOND = 0.15  # how far a slider goes past the training range on either side, as a share of that range

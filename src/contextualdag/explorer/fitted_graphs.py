@@ -13,7 +13,7 @@ from contextualdag.explorer.view import Values, View, varying
 
 if TYPE_CHECKING:
     from contextualdag.estimators.path_estimator import PathEstimator
-    from contextualdag.estimators.tables import Array
+    from contextualdag.tables import Array
 
 N_SEEN = 200  # contexts that places and widths are settled on
 ALONG, MAP = 81, 25  # points of a curve over a feature, and along one side of the map

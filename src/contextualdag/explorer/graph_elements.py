@@ -14,7 +14,7 @@ from contextualdag.plotting.strongest import strongest
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from contextualdag.estimators.tables import Array
+    from contextualdag.tables import Array
 
 THINNEST, WIDEST = 0.1, 0.34  # width of edges as a share of the height of letters
 ROOM_FOR_LABEL = 20_000  # square pixels for each edge; with less, labels would be a thicket

@@ -9,7 +9,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from contextualdag.estimators.tables import Array
+    from contextualdag.tables import Array
 
 FONTS = (18, 16, 14, 13, 12, 11, 10, 9, 8)  # pixels, the largest that fits is taken
 SMALL = 11  # with larger letters all names are written in full

@@ -10,7 +10,7 @@ from typing import Any
 from torch import Tensor
 
 from contextualdag.errors import PersistenceError
-from contextualdag.persistence import load_folder, save_folder
+from contextualdag.folder import load_folder, save_folder
 from contextualdag.training.path import Path, PathPoint
 from contextualdag.training.refit import Refit
 from contextualdag.training.trainer import Fit

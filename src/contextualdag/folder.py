@@ -1,6 +1,6 @@
 """Tensors and metadata, to a folder and back: safetensors and JSON, never pickle.
 
-This file knows what is in a folder; `contextualdag.atomic_folder` knows how to read and to replace one in a single step.
+This file knows what is in a folder; `contextualdag.files` knows how to read and to replace one in a single step.
 """
 
 import contextlib
@@ -20,8 +20,8 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
-from contextualdag.atomic_folder import look, read_folder, replace_folder
 from contextualdag.errors import PersistenceError
+from contextualdag.files import look, read_folder, replace_folder
 
 __all__ = ["FORMAT_VERSION", "load_folder", "save_folder"]
 
@@ -64,7 +64,7 @@ def save_folder(path: str | os.PathLike[str], kind: str, metadata: Mapping[str, 
     Examples
     --------
     >>> import tempfile, torch
-    >>> from contextualdag.persistence import load_folder, save_folder
+    >>> from contextualdag.folder import load_folder, save_folder
     >>> with tempfile.TemporaryDirectory() as parent:
     ...     save_folder(f"{parent}/model", "example", {"kappa": 0.5}, {"W": torch.eye(2)})
     ...     metadata, tensors = load_folder(f"{parent}/model", "example")
@@ -126,7 +126,7 @@ def load_folder(
     Examples
     --------
     >>> import tempfile, torch
-    >>> from contextualdag.persistence import load_folder, save_folder
+    >>> from contextualdag.folder import load_folder, save_folder
     >>> with tempfile.TemporaryDirectory() as parent:
     ...     save_folder(f"{parent}/model", "checkpoint", {}, {"W": torch.eye(2)})
     ...     load_folder(f"{parent}/model", "ContextualDAG")  # doctest: +ELLIPSIS

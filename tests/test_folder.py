@@ -11,9 +11,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contextualdag import persistence
+from contextualdag import folder as persistence
 from contextualdag.errors import ContextualDAGError, PersistenceError
-from contextualdag.persistence import FORMAT_VERSION, load_folder, save_folder
+from contextualdag.folder import FORMAT_VERSION, load_folder, save_folder
 
 OLD = {"name": "old"}, {"W": torch.arange(6.0).reshape(2, 3)}
 NEW = {"name": "new"}, {"W": torch.ones(4)}
@@ -210,7 +210,7 @@ def test_changed_metadata(model, change):
 
 
 def test_an_older_format(tmp_path, monkeypatch):
-    monkeypatch.setattr("contextualdag.persistence.FORMAT_VERSION", 1)
+    monkeypatch.setattr("contextualdag.folder.FORMAT_VERSION", 1)
     save_folder(tmp_path / "older", "model", {"name": "old"}, {})
     monkeypatch.undo()
     with pytest.raises(PersistenceError, match=r"was written by an older contextualdag \(format 1, and this version reads"):

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from contextualdag import atomic_folder
+from contextualdag import files
 from contextualdag.errors import PersistenceError
-from contextualdag.persistence import load_folder, save_folder
+from contextualdag.folder import load_folder, save_folder
 
 OLD = {"name": "old"}, {"W": torch.arange(6.0).reshape(2, 3)}
 NEW = {"name": "new"}, {"W": torch.ones(4)}
@@ -34,7 +34,7 @@ def model(tmp_path):
 def way(request, monkeypatch):
     """Both ways to put a folder in place."""
     if request.param == "backup":
-        monkeypatch.setattr(atomic_folder, "_exchange", lambda one, other: False)
+        monkeypatch.setattr(files, "_exchange", lambda one, other: False)
     return request.param
 
 
@@ -60,7 +60,7 @@ def test_exchange_works_here(tmp_path):
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         (tmp_path / name / name).touch()
-    if not atomic_folder._exchange(tmp_path / "one", tmp_path / "two"):
+    if not files._exchange(tmp_path / "one", tmp_path / "two"):
         pytest.skip("this file system cannot exchange folders")
     assert names_in(tmp_path / "one") == ["two"]
     assert names_in(tmp_path / "two") == ["one"]
@@ -96,12 +96,12 @@ def test_full_disk_keeps_the_old_content(model, monkeypatch):
 
 
 def test_leftovers_are_removed_and_work_in_progress_is_not(model):
-    dead = atomic_folder._sibling(model, "saving")
+    dead = files._sibling(model, "saving")
     dead.mkdir()
     (dead / "tensors.safetensors").write_bytes(b"half")
-    of_another = atomic_folder._sibling(model.with_name("model2"), "saving")
+    of_another = files._sibling(model.with_name("model2"), "saving")
     of_another.mkdir()
-    with atomic_folder._new_folder_beside(model) as living:
+    with files._new_folder_beside(model) as living:
         save_folder(model, "example", *NEW)
         assert living.is_dir()
     assert names_in(model.parent) == sorted(["model", of_another.name])
@@ -112,7 +112,7 @@ def test_leftovers_without_locks_are_removed_when_old(model, monkeypatch):
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
     monkeypatch.setattr(fcntl, "flock", no_locks)
-    fresh, old = atomic_folder._sibling(model, "saving"), atomic_folder._sibling(model, "saving")
+    fresh, old = files._sibling(model, "saving"), files._sibling(model, "saving")
     fresh.mkdir()
     old.mkdir()
     os.utime(old, (0, 0))
@@ -122,18 +122,18 @@ def test_leftovers_without_locks_are_removed_when_old(model, monkeypatch):
 
 
 def test_load_restores_the_backup(model, caplog):
-    model.rename(atomic_folder._sibling(model, "backup"))
+    model.rename(files._sibling(model, "backup"))
     assert_holds(model, OLD)
     assert names_in(model.parent) == ["model"]
     assert "was interrupted" in caplog.text
 
 
 def test_save_after_a_lost_save(model):
-    model.rename(atomic_folder._sibling(model, "backup"))
+    model.rename(files._sibling(model, "backup"))
     with pytest.raises(PersistenceError):
         save_folder(model, "example", {"name": object()}, {})
     assert_holds(model, OLD)
-    model.rename(atomic_folder._sibling(model, "backup"))
+    model.rename(files._sibling(model, "backup"))
     save_folder(model, "example", *NEW)
     assert_holds(model, NEW)
     assert names_in(model.parent) == ["model"]
@@ -141,7 +141,7 @@ def test_save_after_a_lost_save(model):
 
 def test_backups_are_not_deleted_under_their_name(model, monkeypatch):
     # Otherwise a load could take for a backup what is half deleted.
-    backup = atomic_folder._sibling(model, "backup")
+    backup = files._sibling(model, "backup")
     shutil.copytree(model, backup)
     deleted = []
     monkeypatch.setattr(shutil, "rmtree", lambda folder, **_: deleted.append(folder))
@@ -152,7 +152,7 @@ def test_backups_are_not_deleted_under_their_name(model, monkeypatch):
 
 
 def test_backup_that_cannot_be_renamed_is_named(model, monkeypatch):
-    backup = atomic_folder._sibling(model, "backup")
+    backup = files._sibling(model, "backup")
     model.rename(backup)
 
     def read_only(self, target):
@@ -169,8 +169,8 @@ def test_backup_that_cannot_be_renamed_is_named(model, monkeypatch):
 WRITERS = """
 import os, sys
 import torch
-from contextualdag import atomic_folder
-from contextualdag.persistence import save_folder
+from contextualdag import files
+from contextualdag.folder import save_folder
 
 torch.set_num_threads(1)
 
@@ -184,7 +184,7 @@ for line in sys.stdin:
     writer = os.fork()
     if not writer:
         if way == "backup":
-            atomic_folder._exchange = lambda one, other: False
+            files._exchange = lambda one, other: False
         number = 0
         while True:
             number = 1 - number
@@ -262,9 +262,9 @@ def test_readers_see_whole_contents_only(tmp_path, start_writer, way):
 DYING_SAVE = """
 import os, pathlib, shutil, signal, sys
 import torch
-from contextualdag import atomic_folder
+from contextualdag import files
 from contextualdag.errors import PersistenceError
-from contextualdag.persistence import load_folder, save_folder
+from contextualdag.folder import load_folder, save_folder
 
 torch.set_num_threads(1)
 parent = pathlib.Path(sys.argv[1])
@@ -283,7 +283,7 @@ def die_before(step):
         return wrapper
 
     for module, name in [
-        (os, "open"), (os, "fsync"), (os, "unlink"), (os, "rmdir"), (os, "close"), (atomic_folder, "_exchange"),
+        (os, "open"), (os, "fsync"), (os, "unlink"), (os, "rmdir"), (os, "close"), (files, "_exchange"),
         (pathlib.Path, "rename"), (pathlib.Path, "mkdir"), (pathlib.Path, "open"), (shutil, "rmtree"),
     ]:
         setattr(module, name, counted(getattr(module, name)))
@@ -305,7 +305,7 @@ def save(path, name):
 
 for way in ("exchange", "backup"):
     if way == "backup":
-        atomic_folder._exchange = lambda one, other: False
+        files._exchange = lambda one, other: False
     for before in ("nothing", "first", "backup"):
         outcomes = []
         for step in range(1000):
@@ -314,7 +314,7 @@ for way in ("exchange", "backup"):
             if before != "nothing":
                 save(path, before)
             if before == "backup":
-                path.rename(atomic_folder._sibling(path, "backup"))
+                path.rename(files._sibling(path, "backup"))
             child = os.fork()
             if not child:
                 die_before(step)
@@ -364,3 +364,24 @@ def test_savers_at_the_same_time(tmp_path, way):
     save_folder(tmp_path / "model", "example", *NEW)
     assert_holds(tmp_path / "model", NEW)
     assert names_in(tmp_path) == ["model"]
+
+
+def test_a_file_is_written_and_replaced(tmp_path):
+    for content in (b"first", b"second"):
+        files.write_file(tmp_path / "file", content)
+        assert (tmp_path / "file").read_bytes() == content
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    assert (tmp_path / "file").stat().st_mode & 0o777 == 0o644
+
+
+def test_a_failure_leaves_what_was_there(tmp_path, monkeypatch):
+    files.write_file(tmp_path / "file", b"first")
+
+    def fail(descriptor):
+        raise OSError("no space left")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match="no space left"):
+        files.write_file(tmp_path / "file", b"second")
+    assert (tmp_path / "file").read_bytes() == b"first"
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]

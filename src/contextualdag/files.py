@@ -1,6 +1,8 @@
-"""Read a folder as one save left it, and replace it in one step.
+"""Files and folders that are written all or not at all, also when a process is killed.
 
-A save is atomic. The new folder is written next to the old one under a hidden name, and then the two change places in
+`write_file` replaces one file. `replace_folder` replaces a folder, and `read_folder` reads one as a single save left it.
+
+The new folder is written next to the old one under a hidden name, and then the two change places in
 one system call (``renameat2`` with ``RENAME_EXCHANGE``). Some file systems cannot do that; there the old folder is
 first renamed to a backup, and a load puts the backup in place again if the process died before the new folder arrived.
 """
@@ -14,11 +16,11 @@ import os
 import re
 import secrets
 import shutil
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from contextualdag.atomic_file import flush_folder
 from contextualdag.errors import PersistenceError
 
 # Another process may save at the same moment. Whoever finds the folder changed under it tries again, this often.
@@ -28,6 +30,40 @@ _PAUSE_SECONDS = 0.002
 _ABANDONED_SECONDS = 3600
 
 _logger = logging.getLogger(__name__)
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Write a file in one step: a reader never meets half of it, and a failure leaves what was there.
+
+    Parameters
+    ----------
+    path : Path
+        The file. Its folder must exist.
+    content : bytes
+        What to write.
+    """
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}-", delete=False) as stream:
+        temporary = Path(stream.name)
+        try:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+            temporary.chmod(0o644)
+            temporary.replace(path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+    flush_folder(path.parent)
+
+
+def flush_folder(folder: Path) -> None:
+    """Bring the names in a folder to the disk, against power failures. Not every file system can do this."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def look(folder: Path, wanted: tuple[str, ...]) -> tuple[set[str], dict[str, bytes]] | None:
