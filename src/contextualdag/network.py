@@ -35,7 +35,7 @@ class ContextNetwork(nn.Module):
     dropout : float
         Share of hidden units that are dropped in training.
     allowed : Tensor of bool, shape (p, p), optional
-        Edges that may be; entries of W~ for the others are always zero. By default all but the diagonal.
+        Allowed edges; entries of W~ for the others are always zero. By default all but the diagonal.
 
     Examples
     --------
@@ -58,13 +58,20 @@ class ContextNetwork(nn.Module):
         allowed: Tensor | None = None,
     ) -> None:
         super().__init__()
-        self.n_nodes = n_nodes
+        self.n_features, self.n_nodes = n_features, n_nodes
+        self.hidden_layers, self.activation = tuple(hidden_layers), activation
         self.hidden, width = _hidden(n_features, hidden_layers, activation, dropout)
-        may_be = ~torch.eye(n_nodes, dtype=torch.bool)
+        self.allowed = ~torch.eye(n_nodes, dtype=torch.bool)
         if allowed is not None:
-            may_be &= allowed
-        self.register_buffer("places", may_be.flatten().nonzero().flatten(), persistent=False)
+            self.allowed &= allowed.cpu()
+        self.register_buffer("places", self.allowed.flatten().nonzero().flatten(), persistent=False)
         self.last = nn.Linear(width, len(self.places))
+
+    @property
+    def shape(self) -> dict[str, Any]:
+        """Arguments of the constructor that determine which weights the network has, but for `allowed`."""
+        names = ("n_features", "n_nodes", "hidden_layers", "activation")
+        return {name: getattr(self, name) for name in names}
 
     def forward(self, z: Tensor) -> Tensor:
         """Return W~ (n, p, p)."""

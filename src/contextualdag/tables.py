@@ -1,5 +1,6 @@
 """From the user's tables to checked arrays, with names kept."""
 
+from collections.abc import Sequence
 from numbers import Real
 from typing import Any
 
@@ -11,6 +12,7 @@ from scipy.sparse import issparse
 from contextualdag.errors import InvalidInputError
 
 Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
 
 def read_variables(X: Any) -> tuple[Array, list[str]]:
@@ -27,6 +29,20 @@ def read_variables(X: Any) -> tuple[Array, list[str]]:
     array = np.stack([column.astype(np.float64) for column in found], axis=1)
     check_finite(array, names, "X")
     return array, names
+
+
+def read_columns(X: Any, names: Sequence[str], what: str, owner: str) -> Array:
+    """The variables of a fit in their order: by name where X has names, by position where it has none."""
+    values, found = read_variables(X)
+    if len(found) != len(names):
+        raise InvalidInputError(
+            f"{what} has {len(found)} features, but {owner} is expecting {len(names)} features as input: {list(names)}."
+        )
+    if not has_names(X) or found == list(names):
+        return values
+    if set(found) != set(names):
+        raise InvalidInputError(f"{what} has the columns {found}; the model was fitted on {list(names)}.")
+    return values[:, [found.index(name) for name in names]]
 
 
 def columns(table: Any, what: str, prefix: str) -> tuple[list[NDArray[Any]], list[str]]:

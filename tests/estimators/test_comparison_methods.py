@@ -80,7 +80,7 @@ def test_fixed_without_a_context(fixed_data):
     model = FixedDAG(random_state=0).fit(X[:600], X_val=X[600:])
     assert model.adjacency(np.zeros((3, 7))).shape == (3, 6, 6)
     assert model.score(X) > 0
-    assert model._mean_network is None  # nothing to learn from a context that is not there
+    assert model._preparation.mean_network is None  # nothing to learn from a context that is not there
     assert np.isfinite(cross_val_score(FixedDAG(random_state=0), X, cv=2)).all()
     with pytest.raises(InvalidInputError, match="Z_val was given without Z"):
         FixedDAG().fit(X, X_val=X, Z_val=X)
@@ -129,7 +129,7 @@ def test_more_clusters_than_contexts():
     rng = np.random.default_rng(0)
     Z = np.repeat([0.0, 1.0], 50)
     model = ClusteredDAG(n_clusters=10, random_state=0).fit(rng.standard_normal((100, 3)), Z)
-    assert model._n_groups == 2
+    assert len(model._solution.centres) == 2
 
 
 def test_an_order_holds(data):

@@ -24,7 +24,7 @@ def model(fixed):
     return ContextualDAG(**QUICK).fit(fixed.X[:600], fixed.Z[:600])
 
 
-def test_believed_where_nothing_varies(model, fixed):
+def test_selected_where_nothing_varies(model, fixed):
     assert model.varies_ is False
     W = model.adjacency(fixed.Z[600:])
     assert np.ptp(W, axis=0).max() == 0
@@ -38,7 +38,7 @@ def test_of_one_network_it_is_that_of_fixed_dag(fixed):
     np.testing.assert_allclose(W[0], alone.graph_, atol=1e-3)  # their means start from other random numbers
 
 
-def test_not_believed_where_graphs_vary():
+def test_not_selected_where_graphs_vary():
     data = make_varying_dag(900, n_nodes=5, n_features=2, n_edges=5, random_state=3)
     model = ContextualDAG(**QUICK).fit(data.X, data.Z)
     assert model.varies_ is True

@@ -139,7 +139,8 @@ def test_frames_with_categories_of_pandas_and_polars(data):
     by_pandas = ContextualDAG(**QUICK).fit(X, Z)
     by_polars = ContextualDAG(**QUICK).fit(pl.from_dict(X.to_dict("list")), pl.from_dict(Z.to_dict("list")))
     assert by_pandas.names_ == by_polars.names_ == list("abcde")
-    assert by_pandas.encoder_.feature_names == ["site=north", "site=south", "v"]
+    site, v = by_pandas.context_features_
+    assert (list(site.shares), v.name, v.is_number) == (["north", "south"], "v", True)
     new = pd.DataFrame({"v": [0.1, 0.2], "site": ["south", "north"]})  # another order of columns
     np.testing.assert_array_equal(by_pandas.adjacency(new), by_polars.adjacency(new))
     with pytest.raises(InvalidInputError, match=r"'site' has categories that were not seen in fit: \['east'\]"):
@@ -209,7 +210,7 @@ def test_one_context_feature_may_be_a_plain_sequence(data):
     W = model.fit(data.X[:100], column).adjacency(column)
     np.testing.assert_array_equal(W, model.fit(data.X[:100], column[:, None]).adjacency(column[:, None]))
     by_name = model.fit(data.X[:100], pd.Series(column, name="age"))
-    assert by_name.encoder_.names == ("z1",)
+    assert [feature.name for feature in by_name.context_features_] == ["z1"]
 
 
 def test_a_bar_on_a_terminal_and_lines_now_and_then_elsewhere(data, capfd, monkeypatch):

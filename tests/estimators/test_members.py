@@ -1,22 +1,21 @@
 """Several networks in one model, their graphs averaged."""
 
-import math
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 import torch
 
-from contextualdag import ContextualDAG, SortedDAG
+from contextualdag import ContextualDAG, FixedDAG, SortedDAG
 from contextualdag.datasets import make_varying_dag
 from contextualdag.errors import InvalidInputError, InvalidParameterError
 from contextualdag.estimators import fit_together
-from contextualdag.folder import load_folder, save_folder
+from contextualdag.estimators.fitting import Tables, _prepare
 from contextualdag.graphs import is_acyclic
 from contextualdag.metrics import f1_score
 from contextualdag.network import Dropout, auto_dropout
-from contextualdag.training.path import shrunken_graphs
-from contextualdag.training.refit import average
+from contextualdag.training.checkpoint import Checkpoint
+from contextualdag.training.ensemble import draw_networks
 
 QUICK = {"hidden_layers": (32,), "learning_rate": 1e-2, "n_members": 3, "random_state": 0}
 
@@ -30,12 +29,6 @@ def data():
 def model(data):
     train = data[:500]
     return ContextualDAG(**QUICK).fit(train.X, train.Z)
-
-
-def test_average_of_graphs_that_disagree_is_acyclic():
-    one, other = torch.tensor([[[0.0, 1.0], [0.0, 0.0]]]), torch.tensor([[[0.0, 0.0], [0.8, 0.0]]])
-    assert average([one, other]).tolist() == [[[0.0, 0.5], [0.0, 0.0]]]
-    assert average([one]) is one
 
 
 def test_graphs_are_acyclic_at_every_sparsity(model, data):
@@ -56,9 +49,9 @@ def test_threads_do_not_disturb_one_another(model, data):
 
 
 def test_members_differ(model):
-    point = model._path.points[model._choice.index]
+    point = model._solution.point
     assert len(point.fits) == len(point.refit.fits) == 3
-    first, second = (fit.state["last.weight"] for fit in point.fits[:2])
+    first, second = (fit.learned["last.weight"] for fit in point.fits[:2])
     assert not torch.equal(first, second)
 
 
@@ -74,60 +67,53 @@ def test_three_members_are_better_than_single_networks():
     assert np.mean(together) > np.mean(alone) + 0.02
 
 
-def splits_of(model, *tables):
-    with model._own_random_numbers():
-        return model._folds(model._prepare(*tables)).splits
+def problem_of(model, *tables):
+    """What the recipe would be given."""
+    return _prepare(model, Tables(*tables)).problem
 
 
 def test_members_hold_out_other_rows_and_together_train_on_all(data):
     tables = data.X[:60], data.Z[:60], data.X[60:90], data.Z[60:90]
-    splits = splits_of(ContextualDAG(**QUICK), *tables)
-    held_out = torch.cat([split.X_val for split in splits])
+    splits = problem_of(ContextualDAG(**QUICK), *tables).folds().splits
+    held_out = torch.cat([split.held_out.X for split in splits])
     assert len(torch.unique(held_out, dim=0)) == len(held_out) == 90
-    assert {len(split.X) for split in splits} == {60}
+    assert {len(split.train) for split in splits} == {60}
 
 
 def test_members_hold_out_the_same_rows_without_cross_fitting(data):
     tables = data.X[:60], data.Z[:60], data.X[60:90], data.Z[60:90]
     model, alone = ContextualDAG(**QUICK, cross_fit=False), ContextualDAG(**(QUICK | {"n_members": 1}))
-    splits, (given,) = splits_of(model, *tables), splits_of(alone, *tables)
+    splits, (given,) = (problem_of(one, *tables).folds().splits for one in (model, alone))
     assert len(splits) == 3
     for split in splits:
-        assert torch.equal(split.X_val, given.X_val)
-        assert torch.equal(split.X, given.X)
+        assert torch.equal(split.held_out.X, given.held_out.X)
+        assert torch.equal(split.train.X, given.train.X)
     fitted = ContextualDAG(**(QUICK | {"max_epochs": 3, "n_budgets": 3}), cross_fit=False).fit(*tables)
     assert fitted.adjacency(data.Z[:2]).shape == (2, 6, 6)
 
 
-def test_what_was_held_out_is_told_by_those_who_did_not_see_it(model, data):
+def test_rows_held_out_are_predicted_by_members_that_did_not_see_them(model, data):
     """Of 500 rows, 100 are not seen by the network of the means, and each member holds out 100."""
-    other = ContextualDAG(**QUICK)
-    with other._own_random_numbers():
-        folds = other._folds(other._prepare(data.X[:500], data.Z[:500]))
-    held_out = [set(rows.tolist()) for rows in folds.held_out]
-    unseen = [rows & set(range(400, 500)) for rows in held_out]
+    folds = problem_of(ContextualDAG(**QUICK), data.X[:500], data.Z[:500]).folds()
+    unseen = [set(rows.tolist()) & set(range(400, 500)) for rows in folds.held_out]
     assert model.n_held_out_ == len(set.union(*unseen))
-    point = model._path.points[model._choice.index]
-    assert point.refit is not None
-    error, given = [], []
+    refit, mean = model._solution.refit, model._preparation.mean_network
+    residual, given = [], []
     for k, rows in enumerate(unseen):
-        z, x = folds.Z[list(rows)], folds.X[list(rows)]
-        model._network.load_state_dict(point.refit.fits[k].state)
-        support = shrunken_graphs(model._network, model._layer, point, z)[k] != 0
-        with torch.no_grad():
-            W = model._network.eval()(z) * support
-        W = W * (W.abs() > point.refit.member_cuts[k])
-        centred = x - model._mean_network(z)
-        error.append(centred - torch.einsum("nj,njk->nk", centred, W))
+        z, x = folds.rows.Z[list(rows)], folds.rows.X[list(rows)]
+        W = model._solution.member_weights(z)[k]
+        W = W * (W.abs() > refit.member_cuts[k])
+        centred = x - mean(z)
+        residual.append(centred - torch.einsum("nj,njk->nk", centred, W))
         given.append(x)
-    error, given = torch.cat(error), torch.cat(given)
-    share = 1 - (error**2).sum(0) / ((given - given.mean(0)) ** 2).sum(0)
-    # Members may have a few edges more than the mean, which are not counted there.
+    residual, given = torch.cat(residual), torch.cat(given)
+    share = 1 - (residual**2).sum(0) / ((given - given.mean(0)) ** 2).sum(0)
+    # Members may have a few edges more than the average, which are not counted there.
     assert model.held_out_score_ == pytest.approx(float(share.mean()), abs=0.01)
     assert model.held_out_score_ == pytest.approx(model.score(data.X[500:], data.Z[500:]), abs=0.1)
 
 
-def test_a_sparse_choice_has_the_score_of_sparse_graphs(data):
+def test_a_sparse_selection_has_the_score_of_sparse_graphs(data):
     settings = QUICK | {"n_budgets": 8}
     scores = [ContextualDAG(**settings, selection=n).fit(data.X[:300], data.Z[:300]).held_out_score_ for n in (0, 3)]
     assert scores[0] < 0.05 < scores[1] - 0.1
@@ -144,17 +130,16 @@ def test_noise_is_not_said_to_be_explained():
 def test_dropout_looks_at_the_rows_that_members_train_on(data):
     tables = data.X[:300], data.Z[:300], data.X[300:600], data.Z[300:600]
     for settings, n in (({}, 400), ({"cross_fit": False}, 300), ({"n_members": 1}, 300)):
-        model = ContextualDAG(**(QUICK | settings))
-        splits_of(model, *tables)
-        (dropout,) = (module.share for module in model._network.modules() if isinstance(module, Dropout))
+        network = draw_networks(problem_of(ContextualDAG(**(QUICK | settings)), *tables)).network
+        (dropout,) = (module.share for module in network.modules() if isinstance(module, Dropout))
         assert dropout == auto_dropout(n, 6, 2)
 
 
-def test_path_and_choices_are_those_of_the_whole(model):
+def test_path_and_selections_are_those_of_the_whole(model):
     table = model.path_
     assert table["selected"].sum() == 1
     assert table["refit_loss"].notna().sum() >= 4
-    assert len(table) == len(model._path.points) - 1
+    assert len(table) == len(model._solution.points) - 1
     assert model.select(l1_budget=0.0).adjacency(np.zeros((1, 2))).sum() == 0
 
 
@@ -166,21 +151,7 @@ def test_saved_and_loaded(model, data, tmp_path):
     assert (loaded.held_out_score_, loaded.n_held_out_) == (model.held_out_score_, model.n_held_out_)
 
 
-def test_a_model_saved_before_there_was_cross_fitting(model, data, tmp_path):
-    model.save(tmp_path / "model")
-    content, tensors = load_folder(tmp_path / "model", "ContextualDAG")
-    del content["held_out"], content["parameters"]["cross_fit"]
-    save_folder(tmp_path / "model", "ContextualDAG", content, tensors)
-    loaded = ContextualDAG.load(tmp_path / "model", device="cpu")
-    assert loaded.cross_fit is False
-    assert math.isnan(loaded.held_out_score_)
-    np.testing.assert_array_equal(loaded.adjacency(data.Z[500:]), model.adjacency(data.Z[500:]))
-    loaded.save(tmp_path / "again")
-
-
 def test_an_interrupted_fit_goes_on_to_the_same_end(model, data, tmp_path, monkeypatch):
-    from contextualdag.training.checkpoint import Checkpoint
-
     save, saves = Checkpoint.save, []
 
     def stop_at_the_seventh(self, path):
@@ -199,9 +170,9 @@ def test_an_interrupted_fit_goes_on_to_the_same_end(model, data, tmp_path, monke
 def test_together_as_alone(data):
     settings = QUICK | {"n_members": 2, "max_epochs": 10, "n_budgets": 6, "device": "cpu"}
     models = [ContextualDAG(**settings), ContextualDAG(**(settings | {"random_state": 1, "n_members": 1}))]
-    models.append(SortedDAG(order=[0, 1, 2, 3, 4, 5], **settings))
+    models += [SortedDAG(order=[0, 1, 2, 3, 4, 5], **settings), FixedDAG(random_state=2)]
     tables = [{"X": data.X[:200], "Z": data.Z[:200]}, {"X": data.X[200:400], "Z": data.Z[200:400]}]
-    tables.append(tables[0])
+    tables += [tables[0], {"X": data.X[:200]}]
     fit_together(models, tables)
     for fitted, table in zip(models, tables, strict=True):
         again = type(fitted)(**fitted.get_params()).fit(**table)
@@ -216,7 +187,7 @@ def test_together_all_or_none(data):
     assert not hasattr(models[0], "names_")
     with pytest.raises(InvalidInputError, match="Got 2 models and 1 dicts"):
         fit_together(models, [{"X": data.X, "Z": data.Z}])
-    with pytest.raises(InvalidInputError, match="takes models of ContextualDAG"):
+    with pytest.raises(InvalidInputError, match="takes estimators of contextualdag"):
         fit_together([None], [{}])
 
 

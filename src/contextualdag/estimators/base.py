@@ -1,16 +1,23 @@
-"""What all estimators share once they can tell the graphs and the means of given contexts."""
+"""What all estimators share: a fitted path with one point selected, and what can be asked of it."""
 
+import copy
+import os
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from contextualdag.contexts import ContextEncoder, ContextFeature, ContextSummary
+from contextualdag.contexts import ContextFeature
 from contextualdag.errors import InvalidInputError, InvalidParameterError, NotFittedError
-from contextualdag.estimators.notebook import NotebookSummary
-from contextualdag.estimators.pictures import Pictures
-from contextualdag.tables import Array, check_same_samples, has_names, read_variables
+from contextualdag.estimators.fitting import Preparation, Tables
+from contextualdag.estimators.pictures import NotebookSummary, Pictures
+from contextualdag.estimators.saving import load_as, save_model
+from contextualdag.tables import Array, Flags, check_same_samples, read_columns
+from contextualdag.training.loss import array_residuals, explained_variance
+from contextualdag.training.problem import GroupSettings, NetworkSettings
+from contextualdag.training.solution import Solution
 
 if TYPE_CHECKING:
     import networkx
@@ -20,12 +27,45 @@ ROWS_AT_ONCE = 4096
 
 
 class GraphEstimator(NotebookSummary, Pictures, BaseEstimator):  # type: ignore[misc]
-    """A fitted one has names_ (variables), encoder_ and _summary (contexts), and noise_scale_ (its sd for each variable)."""
+    """The base of all estimators. A subclass has parameters, checks them, and turns them into settings of the recipe.
 
+    Besides its parameters a fitted model has the attributes declared here: how it reads tables, what it has learned, and
+    what is reported of the fit.
+    """
+
+    selection: str | float
+    intercept: str
+    validation_fraction: float
+    device: str
+    random_state: int | None
+
+    _preparation: Preparation
+    _solution: Solution
     names_: list[str]
-    encoder_: ContextEncoder
+    n_samples_: int  # rows that fit was given, those held out included
     noise_scale_: Array
-    _summary: ContextSummary
+    held_out_score_: float
+    n_held_out_: int
+
+    @abstractmethod
+    def _check_parameters(self) -> None:
+        """Raise at the first parameter that is not as it should be."""
+
+    @abstractmethod
+    def _settings(self, x_scale: float) -> NetworkSettings | GroupSettings:
+        """The parameters as the recipe takes them; X is divided by `x_scale` before."""
+
+    def _check_tables(self, tables: Tables) -> Tables:
+        """Raise unless the arguments of `fit` fit together."""
+        if tables.Z is None:
+            raise InvalidInputError(f"Z is missing: {type(self).__name__} needs a context for every row of X.")
+        if tables.mask is not None or tables.mask_val is not None:
+            raise InvalidInputError(f"{type(self).__name__} takes no mask; SortedDAG does.")
+        return tables
+
+    def _allowed_edges(self, names: list[str]) -> Flags:
+        """Allowed edges, a boolean array (p, p)."""
+        return np.ones((len(names), len(names)), dtype=bool)
 
     @property
     def n_features_in_(self) -> int:
@@ -35,16 +75,62 @@ class GraphEstimator(NotebookSummary, Pictures, BaseEstimator):  # type: ignore[
         return len(self.names_)
 
     @property
+    def varies_(self) -> bool:
+        """Whether graphs differ from context to context; False where there is one graph for all."""
+        self._require_fit()
+        return self._solution.varies
+
+    @property
+    def path_(self) -> "pandas.DataFrame":
+        """The path as a table, one row for each sparsity level."""
+        import pandas as pd
+
+        self._require_fit()
+        return pd.DataFrame(self._solution.path_table())
+
+    @property
+    def chosen_(self) -> dict[str, float | bool]:
+        """The selected point: n_edges on average, its validation loss, l1_budget, and refitted, whether its weights are."""
+        self._require_fit()
+        return asdict(self._solution.describe())
+
+    def select(self, n_edges: float | None = None, l1_budget: float | None = None) -> Self:
+        """Another point of the fitted path; nothing is refitted.
+
+        Where a refit was made on the way to the default selection its weights are reported, else the shrunken ones. The
+        noise of `sample` and `held_out_score_` stay those of the first selection.
+
+        Parameters
+        ----------
+        n_edges : float, optional
+            Number of edges on average: the strongest of a refit that has as many, else the nearest point. All
+            edges of the model's own selection if these are up to a tenth fewer.
+        l1_budget : float, optional
+            Budget, of which the nearest point is taken.
+
+        Returns
+        -------
+        estimator
+            A model of its own; this one does not change.
+        """
+        self._require_fit()
+        if (n_edges is None) == (l1_budget is None):
+            raise InvalidParameterError("select takes either n_edges or l1_budget.")
+        model = copy.copy(self)
+        model._solution = self._solution.select(n_edges, l1_budget)
+        return model
+
+    @property
     def context_features_(self) -> tuple[ContextFeature, ...]:
         """The contextual features as the fit saw them; empty if there was no context."""
-        self._require_encoder()
-        return self._summary.features
+        self._require_fit()
+        return self._preparation.contexts.features
 
     @property
     def context_summary_(self) -> "pandas.DataFrame":
         """The contexts of the fit, one row for each feature: feature, kind, low, q25, median, q75, high, shares."""
-        self._require_encoder()
-        return self._summary.table()
+        self._require_fit()
+        return self._preparation.contexts.table()
 
     def typical_context(self, quantile: float = 0.5) -> "pandas.DataFrame":
         """A context of the fit: this quantile of every numeric feature, the most frequent category of the others.
@@ -58,10 +144,10 @@ class GraphEstimator(NotebookSummary, Pictures, BaseEstimator):  # type: ignore[
         -------
         DataFrame of one row
         """
-        self._require_encoder()
+        self._require_fit()
         if not 0 <= quantile <= 1:
             raise InvalidParameterError(f"quantile must be a number from 0 to 1. Got {quantile!r} instead.")
-        return self._summary.typical(quantile)
+        return self._preparation.contexts.typical(quantile)
 
     def is_outside(self, Z: Any) -> Array:
         """Whether contexts lie outside the range of those of the fit, where a graph is a guess.
@@ -77,15 +163,7 @@ class GraphEstimator(NotebookSummary, Pictures, BaseEstimator):  # type: ignore[
             True where some feature is smaller or larger than it ever was in training.
         """
         encoded = self._encode(Z)
-        return self._summary.outside(encoded)
-
-    @abstractmethod
-    def _weights(self, Z: Array, mask: Array | None = None) -> Array:
-        """Graphs (n, p, p) for encoded contexts, within a mask for each sample if there is one."""
-
-    @abstractmethod
-    def _means(self, Z: Array) -> Array:
-        """Means (n, p) of the variables for encoded contexts."""
+        return self._preparation.contexts.outside(encoded)
 
     def adjacency(self, Z: Any) -> Array:
         """Graphs of given contexts.
@@ -170,8 +248,11 @@ class GraphEstimator(NotebookSummary, Pictures, BaseEstimator):  # type: ignore[
         float
             One at best; zero if nothing is explained. Variables that do not vary in `X` are left out.
         """
-        Z = self._encode(self._without_context(X) if Z is None else Z)
-        values = self._variables(X, "X")
+        self._require_fit()
+        if Z is None and self.context_features_:
+            raise InvalidInputError("Z is missing: this model was fitted with contexts, so it needs them.")
+        Z = self._encode(X if Z is None else Z)
+        values = read_columns(X, self.names_, "X", type(self).__name__)
         check_same_samples(values, Z)
         error = np.concatenate([self._residuals(x, z) for x, z in zip(_parts(values), _parts(Z), strict=True)])
         return explained_variance(error, values)
@@ -199,44 +280,51 @@ class GraphEstimator(NotebookSummary, Pictures, BaseEstimator):  # type: ignore[
             drawn.append(self._means(part) + np.linalg.solve(A, noise[:, :, None])[:, :, 0])
         return np.concatenate(drawn)
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to a folder, as safetensors and JSON, all of it or nothing.
+
+        Parameters
+        ----------
+        path : path
+            Folder to write. One that holds a model is replaced, any other is left alone with an error.
+        """
+        save_model(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], device: str = "auto") -> Self:
+        """Read a model that `save` wrote.
+
+        Parameters
+        ----------
+        path : path
+            Folder to read.
+        device : str, default="auto"
+            Device of the model; it need not be the one on which it was fitted.
+        """
+        return load_as(cls, path, device)
+
+    def _weights(self, Z: Array, mask: Array | None = None) -> Array:
+        """Graphs (n, p, p) for encoded contexts, within a mask for each sample if there is one."""
+        scaling = self._preparation.scaling
+        graphs = self._solution.graphs(scaling.contexts(Z), None if mask is None else scaling.tensor(mask))
+        weights: Array = graphs.double().cpu().numpy()
+        return weights + 0.0  # no negative zeros
+
+    def _means(self, Z: Array) -> Array:
+        """Means (n, p) of the variables for encoded contexts."""
+        return self._preparation.scaling.means(Z, self._preparation.mean_network)
+
     def _residuals(self, X: Array, Z: Array, mask: Array | None = None) -> Array:
         """X - mu(z) - W(z)^T (x - mu(z))."""
-        centred = X - self._means(Z)
-        explained: Array = np.einsum("nj,njk->nk", centred, self._weights(Z, mask))
-        return centred - explained
-
-    def _without_context(self, X: Any) -> Any:
-        """What stands for the contexts of X where there are none."""
-        raise InvalidInputError("Z is missing: this model was fitted with contexts, so it needs them.")
+        return array_residuals(X - self._means(Z), self._weights(Z, mask))
 
     def _encode(self, Z: Any) -> Array:
-        self._require_encoder()
-        return self.encoder_.encode(Z)
+        self._require_fit()
+        return self._preparation.contexts.encoder.encode(Z)
 
-    def _require_encoder(self) -> None:
-        if not hasattr(self, "encoder_"):
+    def _require_fit(self) -> None:
+        if not hasattr(self, "_solution"):
             raise NotFittedError(f"This {type(self).__name__} is not fitted yet. Call fit(X, Z) first.")
-
-    def _variables(self, X: Any, what: str) -> Array:
-        """The variables of the fit in their order: by name where X has names, by position where it has none."""
-        values, names = read_variables(X)
-        if len(names) != len(self.names_):
-            raise InvalidInputError(
-                f"{what} has {len(names)} features, but {type(self).__name__} is expecting {len(self.names_)} features as "
-                f"input: {self.names_}."
-            )
-        if not has_names(X) or names == self.names_:
-            return values
-        if set(names) != set(self.names_):
-            raise InvalidInputError(f"{what} has the columns {names}; the model was fitted on {self.names_}.")
-        return values[:, [names.index(name) for name in self.names_]]
-
-
-def explained_variance(errors: Array, values: Array) -> float:
-    """Share of the variance of values (n, p) that errors (n, p) leave explained, the mean over columns that vary."""
-    total = ((values - values.mean(0)) ** 2).sum(0)
-    varies = total > 0
-    return float((1 - (errors**2).sum(0)[varies] / total[varies]).mean()) if varies.any() else 0.0
 
 
 def _parts(Z: Array) -> list[Array]:

@@ -1,23 +1,22 @@
 """ClusteredDAG: contexts in clusters, one graph for each."""
 
-import math
 from collections.abc import Sequence
+from typing import Any
 
-import torch
+from contextualdag.checks import is_count
+from contextualdag.estimators.base import GraphEstimator
+from contextualdag.estimators.fitting import fit_together
+from contextualdag.estimators.parameters import PAPER_GROUPS, check, check_group_parameters, scaled_penalties
+from contextualdag.training.problem import GroupSettings
 
-from contextualdag.estimators.fixed import FixedDAG
-from contextualdag.estimators.parameters import is_count, require
 
-SAMPLES_IN_A_CLUSTER = 100
-
-
-class ClusteredDAG(FixedDAG):
+class ClusteredDAG(GraphEstimator):
     """Group the contexts by k-means and learn one graph for each group, all with the same penalty.
 
     Parameters
     ----------
     n_clusters : int, optional
-        By default one for every hundred training samples, as in the paper.
+        Number of clusters; by default one for every hundred training samples, as in the paper.
     selection, penalties, n_penalties, cut, intercept, validation_fraction, device, random_state
         As for `FixedDAG`; `random_state` also seeds k-means.
 
@@ -49,42 +48,52 @@ class ClusteredDAG(FixedDAG):
         device: str = "auto",
         random_state: int | None = None,
     ) -> None:
-        super().__init__(
-            selection=selection,
-            penalties=penalties,
-            n_penalties=n_penalties,
-            cut=cut,
-            intercept=intercept,
-            validation_fraction=validation_fraction,
-            device=device,
-            random_state=random_state,
-        )
         self.n_clusters = n_clusters
+        self.selection = selection
+        self.penalties = penalties
+        self.n_penalties = n_penalties
+        self.cut = cut
+        self.intercept = intercept
+        self.validation_fraction = validation_fraction
+        self.device = device
+        self.random_state = random_state
+
+    @classmethod
+    def paper(cls, **overrides: Any) -> "ClusteredDAG":
+        """The settings of the paper, as for `FixedDAG`.
+
+        Parameters
+        ----------
+        **overrides
+            Any parameter of the constructor.
+        """
+        return cls(**(PAPER_GROUPS | overrides))
+
+    def fit(self, X: Any, Z: Any, X_val: Any = None, Z_val: Any = None) -> "ClusteredDAG":
+        """Learn the clusters and their graphs.
+
+        Parameters
+        ----------
+        X : array or DataFrame of shape (n, p)
+            Variables; rows are samples.
+        Z : array or DataFrame of shape (n, m)
+            Contexts of the same samples. Categorical columns are one-hot encoded.
+        X_val, Z_val : optional
+            Validation set; by default `validation_fraction` of the rows is held out.
+
+        Returns
+        -------
+        ClusteredDAG
+            The estimator itself.
+        """
+        fit_together([self], [{"X": X, "Z": Z, "X_val": X_val, "Z_val": Z_val}])
+        return self
 
     def _check_parameters(self) -> None:
-        super()._check_parameters()
+        check_group_parameters(self)
         known = self.n_clusters is None or is_count(self.n_clusters)
-        require(self, known, "n_clusters", "None or an integer of at least 1")
+        check(self, known, "n_clusters", "None or an integer of at least 1")
 
-    def _build(self, n_features: int, n_samples: int | None = None) -> None:
-        """The centres are learned or restored."""
-
-    def _learn_groups(self, Z: torch.Tensor, seed: int) -> None:
-        from sklearn.cluster import KMeans
-
-        distinct = len(torch.unique(Z, dim=0))
-        wanted = self.n_clusters or math.ceil(len(Z) / SAMPLES_IN_A_CLUSTER)
-        self._n_groups = min(wanted, distinct)
-        found = KMeans(self._n_groups, n_init=10, random_state=seed).fit(Z.cpu().numpy())
-        self._centres = torch.tensor(found.cluster_centers_, dtype=torch.float32, device=Z.device)
-
-    def _groups(self, Z: torch.Tensor) -> torch.Tensor:
-        return torch.cdist(Z, self._centres.to(Z.device)).argmin(1)
-
-    def _state(self) -> dict[str, torch.Tensor]:
-        return super()._state() | {"centres": self._centres}
-
-    def _restore(self, state: dict[str, torch.Tensor]) -> None:
-        super()._restore(state)
-        self._centres = state["centres"]
-        self._n_groups = len(self._centres)
+    def _settings(self, x_scale: float) -> GroupSettings:
+        penalties = scaled_penalties(self.penalties, x_scale)
+        return GroupSettings(self.selection, penalties, self.n_penalties, float(self.cut), True, self.n_clusters)

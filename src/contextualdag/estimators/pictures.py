@@ -1,5 +1,6 @@
-"""The pictures of `contextualdag.plotting` as methods of every estimator."""
+"""How estimators show themselves: the pictures of `contextualdag.plotting` as methods, and a summary in notebooks."""
 
+import html
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -70,6 +71,43 @@ class Pictures:
         from contextualdag.plotting import order_flips
 
         return order_flips(_as_model(self), Z)
+
+
+class NotebookSummary:
+    """Adds a few lines to scikit-learn's HTML, once a model is fitted."""
+
+    def _repr_html_inner(self) -> str:
+        shown: str = super()._repr_html_inner()  # type: ignore[misc]
+        return shown + self._learned_html()
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]
+        if "text/html" in bundle:
+            bundle["text/html"] += self._learned_html()
+        return bundle
+
+    def _learned_html(self) -> str:
+        model: Any = self
+        if not hasattr(model, "noise_scale_"):
+            return ""
+        selected, path = model.chosen_, model.path_
+        features = [feature.name for feature in model.context_features_]
+        rows = {
+            "variables": _listed(model.names_),
+            "context": _listed(features) if features else "none",
+            "edges": f"{selected['n_edges']:.1f} on average, at l1 budget {selected['l1_budget']:.3g}",
+            "path": f"{len(path)} sparsity levels, up to {path['n_edges'].max():.1f} edges (path_, plot_path())",
+        }
+        cells = "".join(
+            f"<tr><th style='text-align:left'>{k}</th><td style='text-align:left'>{html.escape(v)}</td></tr>"
+            for k, v in rows.items()
+        )
+        return f"<table class='contextualdag-summary'>{cells}</table>"
+
+
+def _listed(names: list[str], most: int = 8) -> str:
+    shown = ", ".join(names[:most])
+    return f"{len(names)}: {shown}" if len(names) <= most else f"{len(names)}: {shown}, …"
 
 
 def _as_model(model: Any) -> Any:

@@ -2,10 +2,14 @@
 
 import math
 import time
+from collections.abc import Sequence
 from types import TracebackType
+from typing import Any
 
 from contextualdag.training.path import DECAY, FEWEST_EDGES, PathPoint
+from contextualdag.training.problem import Stage
 from contextualdag.training.selection import COARSE
+from contextualdag.training.trainer import Progress as Epochs
 
 MOST_NEIGHBOURS = 4  # points that are refitted around the best
 SECONDS_BETWEEN_DRAWINGS = 0.1
@@ -13,14 +17,14 @@ SECONDS_BETWEEN_LINES = 30.0
 
 
 class FitProgress:
-    """Budget, edges, losses and the time left. Use it as a context.
+    """Budget, edges, losses and the time left. Use it as a context manager, and as the observer of a fit.
 
     Parameters
     ----------
     show : bool
-        False for nothing at all.
+        Whether anything is shown.
     n_budgets : int
-        Largest number of budgets.
+        Maximum number of budgets.
     until_empty : bool
         Whether the path ends where graphs are empty.
     refits : bool
@@ -56,22 +60,22 @@ class FitProgress:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._bar.stop()
 
-    def step(self, what: str, points: list[PathPoint]) -> "FitProgress":
-        """The next fit begins, after those of `points`."""
+    def __call__(self, stage: Stage, follows: Sequence[PathPoint[Any]], l1_budget: float | None) -> Epochs:
+        """A training begins, after those of `follows`."""
         self._done += 1
-        left = self._budgets_left(points) if "refit" not in what else 0
-        if points:
-            self._edges = f"{points[-1].n_edges:.1f} edges, "
-        if "refit" not in what:
-            self._total = self._done + left + self._expected_refits(len(points) + left)
+        if follows:
+            self._edges = f"{follows[-1].n_edges:.1f} edges, "
+        if stage in (Stage.PRETRAINING, Stage.BUDGET):
+            left = self._budgets_left(follows)
+            self._total = self._done + left + self._expected_refits(len(follows) + left)
         total = max(self._total, self._done + 1)
         passed = time.monotonic() - self._start
-        self._what, self._left = what, _clock(passed * (total - self._done) / self._done) if self._done > 2 else ""
-        self._bar.update(self._task, description=what, completed=self._done, total=total, left=self._left)
-        return self
+        self._what = _words(stage, l1_budget)
+        self._left = _clock(passed * (total - self._done) / self._done) if self._done > 2 else ""
+        self._bar.update(self._task, description=self._what, completed=self._done, total=total, left=self._left)
+        return self._epoch
 
-    def __call__(self, epoch: int, train_loss: float, validation_loss: float) -> None:
-        """One epoch is over."""
+    def _epoch(self, epoch: int, train_loss: float, validation_loss: float) -> None:
         numbers = f"{self._edges}loss {train_loss:.3f}, validation {validation_loss:.3f}"
         self._bar.update(self._task, numbers=numbers)
         if self._prints_lines and time.monotonic() - self._last_line >= SECONDS_BETWEEN_LINES:
@@ -79,7 +83,7 @@ class FitProgress:
             line = ", ".join(part for part in (f"{self._what}: {numbers}", self._left) if part)
             self._console.print(line, markup=False, highlight=False, soft_wrap=True)
 
-    def _budgets_left(self, points: list[PathPoint]) -> int:
+    def _budgets_left(self, points: Sequence[PathPoint[Any]]) -> int:
         left = self._n_budgets - len(points) + 1
         if self._until_empty and points:
             ratio = max(points[-1].n_edges, FEWEST_EDGES) / FEWEST_EDGES
@@ -88,6 +92,12 @@ class FitProgress:
 
     def _expected_refits(self, n_points: int) -> int:
         return n_points // COARSE + MOST_NEIGHBOURS if self._refits else 0
+
+
+def _words(stage: Stage, l1_budget: float | None) -> str:
+    if stage is Stage.BUDGET:
+        return "without a budget" if l1_budget is None or l1_budget == math.inf else f"budget {l1_budget:.3g}"
+    return {Stage.PRETRAINING: "pre-training", Stage.REFIT: "refit", Stage.POLISHING: "final refit"}[stage]
 
 
 def _clock(seconds: float) -> str:

@@ -2,29 +2,38 @@
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
 
 from contextualdag.errors import InvalidInputError, InvalidParameterError
-from contextualdag.estimators.contextual import ContextualDAG
-from contextualdag.estimators.parameters import PAPER_CUT, check_cut
-from contextualdag.estimators.path_estimator import Prepared
+from contextualdag.estimators.base import GraphEstimator
+from contextualdag.estimators.fitting import Tables, fit_together
+from contextualdag.estimators.parameters import (
+    PAPER_CUT,
+    PAPER_NETWORK,
+    check_cut,
+    check_network_parameters,
+    network_settings,
+)
 from contextualdag.graphs import is_acyclic
 from contextualdag.projection import Order
-from contextualdag.tables import Array
+from contextualdag.projection.ordering import TRAINING_STARTS
+from contextualdag.tables import Array, Flags
+from contextualdag.training.problem import NetworkSettings
 
 
-class SortedDAG(ContextualDAG):
-    """Learn a graph for every context where it is known which edges may be: from an order, or from a mask for each sample.
+class SortedDAG(GraphEstimator):
+    """Learn a graph for every context where the allowed edges are known: from an order, or from a mask for each sample.
 
     Parameters
     ----------
     order : sequence of str or int, optional
-        The variables, by name or by position, parents before children. Without it `fit` wants a mask for each sample.
+        Variables by name or by position, parents before children. Without it `fit` needs a mask for each sample.
     cut : float, default=0.0
-        Weights up to this size are dropped before the budget shrinks the others. The paper has 0.1.
+        Size up to which weights are dropped before the budget shrinks the others. The paper has 0.1.
     selection, n_members, cross_fit, consider_constant, hidden_layers, activation, dropout, intercept, budgets, n_budgets, \
 learning_rate, max_epochs, patience, batch_size, validation_fraction, device, random_state, verbose
         As for `ContextualDAG`.
@@ -68,28 +77,26 @@ learning_rate, max_epochs, patience, batch_size, validation_fraction, device, ra
         random_state: int | None = None,
         verbose: bool = True,
     ) -> None:
-        super().__init__(
-            selection=selection,
-            n_members=n_members,
-            cross_fit=cross_fit,
-            consider_constant=consider_constant,
-            hidden_layers=hidden_layers,
-            activation=activation,
-            dropout=dropout,
-            intercept=intercept,
-            budgets=budgets,
-            n_budgets=n_budgets,
-            learning_rate=learning_rate,
-            max_epochs=max_epochs,
-            patience=patience,
-            batch_size=batch_size,
-            validation_fraction=validation_fraction,
-            device=device,
-            random_state=random_state,
-            verbose=verbose,
-        )
         self.order = order
         self.cut = cut
+        self.selection = selection
+        self.n_members = n_members
+        self.cross_fit = cross_fit
+        self.consider_constant = consider_constant
+        self.hidden_layers = hidden_layers
+        self.activation = activation
+        self.dropout = dropout
+        self.intercept = intercept
+        self.budgets = budgets
+        self.n_budgets = n_budgets
+        self.learning_rate = learning_rate
+        self.max_epochs = max_epochs
+        self.patience = patience
+        self.batch_size = batch_size
+        self.validation_fraction = validation_fraction
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose
 
     @classmethod
     def paper(cls, **overrides: Any) -> "SortedDAG":
@@ -100,9 +107,7 @@ learning_rate, max_epochs, patience, batch_size, validation_fraction, device, ra
         **overrides
             Any parameter of the constructor.
         """
-        settings = ContextualDAG.paper().get_params()
-        del settings["acyclicity"]
-        return cls(**(settings | {"cut": PAPER_CUT} | overrides))
+        return cls(**(PAPER_NETWORK | {"cut": PAPER_CUT} | overrides))
 
     def fit(
         self,
@@ -131,28 +136,9 @@ learning_rate, max_epochs, patience, batch_size, validation_fraction, device, ra
         SortedDAG
             The estimator itself.
         """
-        self._fit_anew(X, Z, X_val, Z_val, checkpoint=checkpoint, mask=mask, mask_val=mask_val)
+        tables = {"X": X, "Z": Z, "X_val": X_val, "Z_val": Z_val, "mask": mask, "mask_val": mask_val}
+        fit_together([self], [{**tables, "checkpoint": checkpoint}])
         return self
-
-    def _prepare(
-        self,
-        X: Any,
-        Z: Any,
-        X_val: Any = None,
-        Z_val: Any = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        mask: Any = None,
-        mask_val: Any = None,
-    ) -> Prepared:
-        if (self.order is None) == (mask is None):
-            raise InvalidParameterError("SortedDAG takes either the 'order' parameter or a mask for each sample in fit.")
-        if mask is None and mask_val is not None:
-            raise InvalidInputError("mask_val was given without a mask.")
-        if mask is not None and (mask_val is None) != (X_val is None):
-            raise InvalidInputError("mask_val belongs to X_val: pass both or neither.")
-        mask = _checked(mask, len(X), "mask")
-        mask_val = _checked(mask_val, 0 if X_val is None else len(X_val), "mask_val")
-        return super()._prepare(X, Z, X_val, Z_val, checkpoint, mask, mask_val)
 
     def adjacency(self, Z: Any, mask: Any = None) -> Array:
         """Graphs of given contexts.
@@ -173,7 +159,7 @@ learning_rate, max_epochs, patience, batch_size, validation_fraction, device, ra
             return super().adjacency(Z)
         if self.order is not None:
             raise InvalidInputError("This SortedDAG has an order, so it takes no mask.")
-        return self._weights(self._encode(Z), _checked(mask, len(Z), "mask"))
+        return self._weights(self._encode(Z), _read_mask(mask, len(Z), "mask"))
 
     def _weights(self, Z: Array, mask: Array | None = None) -> Array:
         if self.order is None and mask is None:
@@ -184,19 +170,32 @@ learning_rate, max_epochs, patience, batch_size, validation_fraction, device, ra
         return super()._weights(Z, mask)
 
     def _check_parameters(self) -> None:
-        super()._check_parameters()
+        check_network_parameters(self)
         check_cut(self)
 
-    def _acyclicity(self) -> Order:
-        # Nothing is left to do for the order; it drops what the cut says.
-        return Order(starts=1, cut=float(self.cut))
+    def _check_tables(self, tables: Tables) -> Tables:
+        mask, mask_val, X_val = tables.mask, tables.mask_val, tables.X_val
+        if (self.order is None) == (mask is None):
+            raise InvalidParameterError("SortedDAG takes either the 'order' parameter or a mask for each sample in fit.")
+        if mask is None and mask_val is not None:
+            raise InvalidInputError("mask_val was given without a mask.")
+        if mask is not None and (mask_val is None) != (X_val is None):
+            raise InvalidInputError("mask_val belongs to X_val: pass both or neither.")
+        super()._check_tables(replace(tables, mask=None, mask_val=None))
+        mask = _read_mask(mask, len(tables.X), "mask")
+        return replace(tables, mask=mask, mask_val=_read_mask(mask_val, 0 if X_val is None else len(X_val), "mask_val"))
 
-    def _allowed_edges(self, varies: Array) -> torch.Tensor:
-        allowed = super()._allowed_edges(varies)
+    def _settings(self, x_scale: float) -> NetworkSettings:
+        # The allowed edges are acyclic already; what is left to do is to drop what the cut says.
+        return network_settings(self, Order(starts=TRAINING_STARTS, cut=float(self.cut)))
+
+    def _allowed_edges(self, names: list[str]) -> Flags:
+        allowed = super()._allowed_edges(names)
         if self.order is None:
             return allowed
-        rank = _ranks(list(self.order), self.names_)
-        return allowed & torch.from_numpy(rank[:, None] < rank[None, :])
+        rank = _ranks(list(self.order), names)
+        forward: Flags = rank[:, None] < rank[None, :]
+        return allowed & forward
 
 
 def _ranks(order: list[str | int], names: list[str]) -> Array:
@@ -212,7 +211,7 @@ def _ranks(order: list[str | int], names: list[str]) -> Array:
     return rank
 
 
-def _checked(mask: Any, n: int, name: str) -> Array | None:
+def _read_mask(mask: Any, n: int, name: str) -> Array | None:
     if mask is None:
         return None
     values = np.asarray(mask)

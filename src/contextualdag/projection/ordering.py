@@ -9,6 +9,8 @@ from contextualdag.projection.kernels import dispatch
 from contextualdag.projection.kernels.order_torch import STARTS
 from contextualdag.projection.validation import check_count, check_kernel, check_number, check_weights
 
+TRAINING_STARTS = 1  # of the estimators
+
 
 @dataclass(frozen=True)
 class Order:

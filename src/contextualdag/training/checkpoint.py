@@ -1,9 +1,10 @@
-"""A path that is being fitted, kept in a folder after every step, so that a killed fit can go on."""
+"""A path that is being fitted, kept in a folder after every training, so that a killed fit can be resumed."""
 
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Sequence
+import secrets
+from dataclasses import fields
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -11,106 +12,72 @@ from torch import Tensor
 
 from contextualdag.errors import PersistenceError
 from contextualdag.folder import load_folder, save_folder
-from contextualdag.training.path import Path, PathPoint
-from contextualdag.training.refit import Refit
-from contextualdag.training.trainer import Fit
+from contextualdag.training.data import Split
+from contextualdag.training.packing import pack_points, under, unpack_points
+from contextualdag.training.path import Path
 
 KIND = "checkpoint"
-CURVE = ("member_losses", "honest_loss", "cuts", "n_edges", "losses", "best", "polished")  # of a refit, besides its networks
-KEPT = ("member_cuts", "pairs")  # likewise, as tensors
 
 
 class Checkpoint:
-    """One folder with one path. `seed` is that of a path begun earlier, None if there is none.
+    """A folder with one path, and the settings that it belongs to.
 
     Parameters
     ----------
     folder : path
-        Written by nothing else; created when first saved to.
+        Folder that nothing else writes to; created when first saved to.
+    settings : dict
+        Everything besides the rows that the path depends on.
+    seed : int, optional
+        Seed of the fit. By default that of the path in the folder, or a new one.
+
+    Attributes
+    ----------
+    seed : int
+        Seed to use.
     """
 
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self.folder = folder
-        self.seed: int | None = None
-        self._fingerprint: str | None = None
-        self._begun: Path | None = None
+    def __init__(self, folder: str | os.PathLike[str], settings: dict[str, Any], seed: int | None) -> None:
+        self.folder, self.settings = folder, settings
+        self._metadata: dict[str, Any] | None = None
+        self._tensors: dict[str, Tensor] = {}
         if FilePath(folder).exists():
-            metadata, tensors = load_folder(folder, KIND)
-            self.seed, self._fingerprint = metadata["seed"], metadata["fingerprint"]
-            self._begun = unpack_path(metadata["path"], tensors)
+            self._metadata, self._tensors = load_folder(folder, KIND)
+        if seed is None:
+            seed = secrets.randbits(63) if self._metadata is None else self._metadata["seed"]
+        self.seed: int = seed
+        self._fingerprint = ""
 
-    def begin(self, fingerprint: str, seed: int) -> Path:
-        """The path begun earlier, or a new one. Data or settings that differ from the earlier ones are refused."""
-        if self._begun is not None and self._fingerprint != fingerprint:
+    def begin(self, split: Split) -> Path:
+        """The path begun earlier, or a new one. Rows or settings that differ from the earlier ones are refused."""
+        self._fingerprint = _fingerprint(self.settings, split)
+        if self._metadata is None:
+            return Path()
+        if self._metadata["fingerprint"] != self._fingerprint:
             raise PersistenceError(
                 f"The checkpoint in {os.fspath(self.folder)} belongs to other data or settings. Use another folder, or "
                 "delete it to start anew."
             )
-        self.seed, self._fingerprint = seed, fingerprint
-        return Path() if self._begun is None else self._begun
+        pretrained = tuple(under(self._tensors, f"pretrained/{k}") for k in range(self._metadata["n_pretrained"]))
+        points = unpack_points(self._metadata["points"], self._tensors)
+        return Path(pretrained, self._metadata["largest_budget"], points)
 
     def save(self, path: Path) -> None:
         """Keep the path as it is now."""
-        metadata, tensors = pack_path(path)
-        save_folder(self.folder, KIND, {"seed": self.seed, "fingerprint": self._fingerprint, "path": metadata}, tensors)
+        rows, tensors = pack_points(path.points)
+        for k, state in enumerate(path.pretrained):
+            tensors |= {f"pretrained/{k}/{name}": value for name, value in state.items()}
+        about = {"largest_budget": path.largest_budget, "n_pretrained": len(path.pretrained), "points": rows}
+        save_folder(self.folder, KIND, {"seed": self.seed, "fingerprint": self._fingerprint} | about, tensors)
 
 
-def fingerprint(settings: dict[str, Any], tensors: Iterable[Tensor]) -> str:
+def _fingerprint(settings: dict[str, Any], split: Split) -> str:
     """A hash that changes with any setting and any number of the data."""
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True, default=repr).encode())
-    for tensor in tensors:
-        digest.update(repr(tuple(tensor.shape)).encode())
-        digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+    for rows in (split.train, split.held_out):
+        for field in fields(rows):
+            tensor = getattr(rows, field.name)
+            if tensor is not None:
+                digest.update(f"{field.name} {tuple(tensor.shape)}".encode())
+                digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
     return digest.hexdigest()
-
-
-def pack_path(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """A path as JSON and named tensors."""
-    tensors: dict[str, Tensor] = {}
-    for k, state in enumerate(path.pretrained):
-        tensors |= {f"pretrained/{k}/{name}": value for name, value in state.items()}
-    rows = []
-    for index, point in enumerate(path.points):
-        row: dict[str, Any] = {"l1_budget": point.l1_budget, "thresholds": point.thresholds, "n_edges": point.n_edges}
-        row["fits"] = _pack_fits(point.fits, f"fit/{index}", tensors)
-        row["refit"] = None
-        if (refit := point.refit) is not None:
-            row["refit"] = {field: getattr(refit, field) for field in CURVE}
-            row["refit"]["fits"] = _pack_fits(refit.fits, f"refit/{index}", tensors)
-            tensors |= {f"kept/{index}/{field}": getattr(refit, field) for field in KEPT}
-        rows.append(row)
-    about = {"largest_budget": path.largest_budget, "is_constant": path.is_constant, "n_pretrained": len(path.pretrained)}
-    return about | {"points": rows}, tensors
-
-
-def unpack_path(metadata: dict[str, Any], tensors: dict[str, Tensor]) -> Path:
-    """What `pack_path` packed."""
-    points = []
-    for index, row in enumerate(metadata["points"]):
-        refit = None
-        if (second := row["refit"]) is not None:
-            curve: dict[str, Any] = {name: second[name] for name in CURVE}
-            curve |= {"member_losses": tuple(curve["member_losses"])} | named(tensors, f"kept/{index}")
-            refit = Refit(fits=_unpack_fits(second["fits"], f"refit/{index}", tensors), **curve)
-        fits = _unpack_fits(row["fits"], f"fit/{index}", tensors)
-        points.append(PathPoint(row["l1_budget"], tuple(row["thresholds"]), row["n_edges"], fits, refit))
-    pretrained = tuple(named(tensors, f"pretrained/{k}") for k in range(metadata["n_pretrained"]))
-    return Path(pretrained, metadata["largest_budget"], points, metadata["is_constant"])
-
-
-def _pack_fits(fits: Sequence[Fit], prefix: str, tensors: dict[str, Tensor]) -> list[dict[str, Any]]:
-    rows = []
-    for k, fit in enumerate(fits):
-        for name, value in fit.state.items():
-            tensors[f"{prefix}/{k}/{name}"] = value
-        rows.append({"train_loss": fit.train_loss, "validation_loss": fit.validation_loss, "epochs": fit.epochs})
-    return rows
-
-
-def _unpack_fits(rows: Sequence[dict[str, Any]], prefix: str, tensors: dict[str, Tensor]) -> tuple[Fit, ...]:
-    return tuple(Fit(named(tensors, f"{prefix}/{k}"), **row) for k, row in enumerate(rows))
-
-
-def named(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    """The tensors under a prefix, without it."""
-    return {name.removeprefix(prefix + "/"): value for name, value in tensors.items() if name.startswith(prefix + "/")}

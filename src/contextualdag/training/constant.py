@@ -1,51 +1,61 @@
-"""The path of graphs that do not vary, or only from group to group: one graph for each penalty."""
+"""The path of graphs that do not vary, or only from group to group of rows: one point for each penalty."""
 
 import importlib.util
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
-from contextualdag.training import penalised
+from contextualdag.training import dagma
+from contextualdag.training.data import Split
+from contextualdag.training.loss import Moments
 from contextualdag.training.path import PathPoint
-from contextualdag.training.refit import Curve, Refit, average, cuts_of, mean_losses, nearest_count
-from contextualdag.training.trainer import Fit, Split
+from contextualdag.training.prune import Curve, Refit, average, average_curve, candidate_cuts
+from contextualdag.training.trainer import Fit
 
 SMALLEST_PENALTY = 1e-3  # as a share of the largest
 PROBLEMS_AT_ONCE = 2000
 
-Moments = tuple[Tensor, Tensor]  # second moments (g, p, p) and shares (g,) of the groups
+
+@dataclass(frozen=True)
+class SplitMoments:
+    """Second moments of the rows trained on and of those held out."""
+
+    train: Moments
+    held_out: Moments
+
+    def fit(self, W: Tensor, steps: int = 0) -> Fit[Tensor]:
+        """Matrices (g, p, p) with their losses."""
+        return Fit(W, self.train.loss(W), self.held_out.loss(W), steps)
 
 
-def constant_path(
-    moments: Moments, moments_val: Moments, penalties: Sequence[float], allowed: Tensor, cut: float, with_refits: bool
-) -> list[PathPoint]:
-    """One point for each penalty, from dense to sparse; `l1_budget` is what the penalty leaves, and stands for it.
+def group_path(
+    moments: SplitMoments, penalties: Sequence[float], allowed: Tensor, cut: float, with_refits: bool
+) -> list[PathPoint[Tensor]]:
+    """The path of one graph for each group of rows, from dense to sparse.
 
-    Weights up to `cut` are dropped. Refits are least squares on the supports.
+    Weights up to `cut` are dropped. The budget of a point is the l1 norm that its penalty leaves. Refits are least squares
+    on the supports.
     """
-    graphs, steps = _solve(moments[0], penalties, allowed)
-    points = _points(torch.where(graphs.abs() > cut, graphs, 0), steps, penalties, moments, moments_val)
+    graphs, steps = _solve(moments.train.S, penalties, allowed)
+    points = _points(torch.where(graphs.abs() > cut, graphs, 0), steps, penalties, moments)
     if with_refits:
-        points = [_refitted([point], [(moments, moments_val)]) for point in points]
+        points = [_refitted([point], [moments]) for point in points]
     return _from_dense_to_sparse(points)
 
 
-def one_graph(splits: Sequence[Split], allowed: Tensor, n_penalties: int) -> list[PathPoint]:
-    """The path of one graph for all samples, with refits, where that is computed best.
-
-    With several splits a member for each, at the same penalties.
-    """
+def one_graph_path(splits: Sequence[Split], allowed: Tensor, n_penalties: int) -> list[PathPoint[Tensor]]:
+    """The path of one graph for all rows, with refits; one member for each split, all at the same penalties."""
     # The compiled solver, on the CPU, searches further than the other.
-    device = splits[0].X.device if importlib.util.find_spec("numba") is None else torch.device("cpu")
-    data = [(_moments_of_all(split.X, device), _moments_of_all(split.X_val, device)) for split in splits]
-    S = torch.cat([moments[0] for moments, _ in data])
+    device = splits[0].train.X.device if importlib.util.find_spec("numba") is None else torch.device("cpu")
+    moments = [_moments_of_all(split, device) for split in splits]
+    S = torch.cat([one.train.S for one in moments])
     penalties = penalty_grid(S, n_penalties)
     graphs, steps = _solve(S, penalties, allowed)
-    members = [_points(graphs[:, k : k + 1], steps, penalties, *data[k]) for k in range(len(data))]
-    points = [_refitted(same, data) for same in zip(*members, strict=True)]
+    members = [_points(graphs[:, k : k + 1], steps, penalties, one) for k, one in enumerate(moments)]
+    points = [_refitted(at_one_penalty, moments) for at_one_penalty in zip(*members, strict=True)]
     return _from_dense_to_sparse(points)
 
 
@@ -57,33 +67,27 @@ def penalty_grid(S: Tensor, n_penalties: int) -> list[float]:
     return [largest * SMALLEST_PENALTY ** (step / steps) for step in range(n_penalties)]
 
 
-def constant_graphs(point: PathPoint, cut: float | None, group: Tensor) -> Tensor:
-    """Graphs (n, p, p) of samples in given groups: refitted weights above the cut, or the shrunken ones without a cut."""
-    if point.refit is None or cut is None:
-        W = average([fit.state["W"] for fit in point.fits])
-    else:
-        W = point.refit.mean_graphs([fit.state["W"] for fit in point.refit.fits], cut)
-    return W.to(group.device, torch.float32)[group]
-
-
-def _moments_of_all(X: Tensor, device: torch.device) -> Moments:
-    S, share = penalised.second_moments(X.double(), torch.zeros(len(X), dtype=torch.int64, device=X.device), 1)
-    return S.to(device), share.to(device)
+def _moments_of_all(split: Split, device: torch.device) -> SplitMoments:
+    train, held_out = (
+        Moments.of(rows, torch.zeros(len(rows), dtype=torch.int64, device=rows.X.device)).to(device)
+        for rows in (split.train, split.held_out)
+    )
+    return SplitMoments(train, held_out)
 
 
 def _points(
-    graphs: Tensor, steps: Sequence[int], penalties: Sequence[float], moments: Moments, moments_val: Moments
-) -> list[PathPoint]:
+    graphs: Tensor, steps: Sequence[int], penalties: Sequence[float], moments: SplitMoments
+) -> list[PathPoint[Tensor]]:
     """One for each penalty, in their order; `graphs` has the shape (penalties, groups, p, p)."""
     points = []
-    for W, its, penalty in zip(graphs, steps, penalties, strict=True):
-        fit = Fit({"W": W}, penalised.moment_loss(*moments, W), penalised.moment_loss(*moments_val, W), its)
-        l1_norm = float((moments[1] * W.abs().sum((1, 2))).sum())
-        points.append(PathPoint(l1_norm, (penalty,), _mean_edges(W, moments_val[1]), (fit,)))
+    for W, its_steps, penalty in zip(graphs, steps, penalties, strict=True):
+        l1_norm = float((moments.train.share * W.abs().sum((1, 2))).sum())
+        n_edges = _mean_edges(W, moments.held_out.share)
+        points.append(PathPoint(l1_norm, (penalty,), n_edges, (moments.fit(W, its_steps),)))
     return points
 
 
-def _from_dense_to_sparse(points: Sequence[PathPoint]) -> list[PathPoint]:
+def _from_dense_to_sparse(points: Sequence[PathPoint[Tensor]]) -> list[PathPoint[Tensor]]:
     return sorted(points, key=lambda point: -point.l1_budget)
 
 
@@ -95,48 +99,49 @@ def _solve(S: Tensor, penalties: Sequence[float], allowed: Tensor) -> tuple[Tens
     allowed = allowed.to(S.device) & ~torch.eye(p, dtype=torch.bool, device=S.device)
     found, steps = [], []
     for part in torch.arange(len(problems), device=S.device).tensor_split(math.ceil(len(problems) / PROBLEMS_AT_ONCE)):
-        W, its = penalised.penalised_dags(problems[part], penalty[part], allowed)
+        W, its_steps = dagma.penalised_dags(problems[part], penalty[part], allowed)
         found.append(W)
-        steps += its
+        steps += its_steps
     most = [max(steps[i * n_groups : (i + 1) * n_groups]) for i in range(len(penalties))]
     return torch.cat(found).view(len(penalties), n_groups, p, p), most
 
 
-def _refitted(points: Sequence[PathPoint], data: Sequence[tuple[Moments, Moments]]) -> PathPoint:
-    """One point, with its refit, from those of its members at the same penalty."""
-    fits, graphs, curves = [], [], []
-    for point, (moments, moments_val) in zip(points, data, strict=True):
-        W = penalised.least_squares_on_support(moments[0], point.fits[0].state["W"] != 0)
-        cuts, _ = cuts_of(W)
-        kept = [torch.where(W.abs() > cut, W, 0) for cut in cuts]
-        losses = [penalised.moment_loss(*moments_val, w) for w in kept]
-        fits.append(Fit({"W": W}, penalised.moment_loss(*moments, W), losses[0], 0))
-        graphs.append(W)
-        curves.append(Curve(cuts, [_mean_edges(w, moments_val[1]) for w in kept], losses))
-    refit = _refit_of_members(tuple(fits), graphs, curves)
-    if len(points) == 1:
-        return replace(points[0], refit=refit)
-    W = average([point.fits[0].state["W"] for point in points])
-    l1_norm = sum(point.l1_budget for point in points) / len(points)
-    thresholds = tuple(point.thresholds[0] for point in points)
-    return PathPoint(l1_norm, thresholds, float((W != 0).sum()), tuple(point.fits[0] for point in points), refit)
+def _refitted(members: Sequence[PathPoint[Tensor]], moments: Sequence[SplitMoments]) -> PathPoint[Tensor]:
+    """One point with its refit, from those of its members at the same penalty."""
+    fits, curves = [], []
+    for point, its in zip(members, moments, strict=True):
+        W = dagma.least_squares_on_support(its.train.S, point.fits[0].learned != 0)
+        fits.append(its.fit(W))
+        curves.append(_curve(W, its.held_out))
+    refit = _refit_of_members(tuple(fits), curves)
+    if len(members) == 1:
+        return replace(members[0], refit=refit)
+    W = average([point.fits[0].learned for point in members])
+    l1_norm = sum(point.l1_budget for point in members) / len(members)
+    thresholds = tuple(point.thresholds[0] for point in members)
+    return PathPoint(l1_norm, thresholds, float((W != 0).sum()), tuple(point.fits[0] for point in members), refit)
 
 
-def _refit_of_members(fits: tuple[Fit, ...], graphs: Sequence[Tensor], curves: Sequence[Curve]) -> Refit:
-    """The mean of members' graphs, of which as many edges are believed as most members keep."""
-    losses = tuple(curve.losses[curve.best] for curve in curves)
-    loss = sum(losses) / len(losses)
+def _curve(W: Tensor, held_out: Moments) -> Curve:
+    """The losses of cuts of graphs (g, p, p)."""
+    cuts, _ = candidate_cuts(W)
+    # One after another: all at once would need much memory where groups are many.
+    kept = [torch.where(W.abs() > cut, W, 0) for cut in cuts]
+    return Curve(cuts, [_mean_edges(w, held_out.share) for w in kept], [held_out.loss(w) for w in kept])
+
+
+def _refit_of_members(fits: tuple[Fit[Tensor], ...], curves: Sequence[Curve]) -> Refit[Tensor]:
+    """The averages of the members' graphs keep as many edges as most members do."""
+    graphs = [fit.learned for fit in fits]
+    loss = sum(curve.losses[curve.best] for curve in curves) / len(curves)
     everywhere = torch.ones(graphs[0].shape[1:], dtype=torch.bool, device=graphs[0].device)
     uncut = torch.zeros(len(fits), *everywhere.shape, device=everywhere.device)
     if len(fits) == 1:
-        return Refit(fits, uncut, losses, loss, everywhere, *curves[0], curves[0].best)
-    W = average(graphs)
-    cuts, n_edges = cuts_of(W)
-    kept = torch.stack([graph.abs() > curve.cuts[curve.best] for graph, curve in zip(graphs, curves, strict=True)])
+        return Refit(fits, uncut, everywhere, curves[0], curves[0].best, loss, loss)
+    kept = torch.stack([W.abs() > curve.cuts[curve.best] for W, curve in zip(graphs, curves, strict=True)])
     agreed = int((2 * kept.sum(0) > len(graphs)).sum())
-    return Refit(
-        fits, uncut, losses, loss, everywhere, cuts, n_edges, mean_losses(curves, n_edges), nearest_count(n_edges, agreed)
-    )
+    curve = average_curve(average(graphs), curves)
+    return Refit(fits, uncut, everywhere, curve, curve.nearest(agreed), loss, loss)
 
 
 def _mean_edges(W: Tensor, share: Tensor) -> float:

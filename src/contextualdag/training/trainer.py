@@ -1,54 +1,63 @@
-"""Train one network behind one layer until the validation loss stops falling."""
+"""Train one network behind one layer until the loss on the rows held out stops falling."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Generic, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 
 from contextualdag.errors import TrainingError
+from contextualdag.training.data import Rows, Split
+from contextualdag.training.loss import errors, mean_error, residuals
 
 State = dict[str, Tensor]
-Progress = Callable[[int, float, float], None]
-
-
-@dataclass(frozen=True)
-class Split:
-    """Training and validation data on the device of the network; X without its mean given the context.
-
-    The masks, if any, have one matrix for each sample: what is zero there is no edge.
-    """
-
-    X: Tensor
-    Z: Tensor
-    X_val: Tensor
-    Z_val: Tensor
-    mask: Tensor | None = None
-    mask_val: Tensor | None = None
+Learned = TypeVar("Learned")  # what a fit ends with: the state of a network, or matrices
+Progress = Callable[[int, float, float], None]  # is given the epoch, the training loss and the validation loss
 
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """How to descend: Adam, until `patience` epochs in a row have not improved; all samples at once without batch_size.
+    """How to descend with Adam.
 
-    The best weights are kept, or with `keep_last` the last ones.
+    Attributes
+    ----------
+    learning_rate : float
+        Adam learning rate.
+    max_epochs : int
+        Maximum number of epochs.
+    patience : int
+        Number of epochs without a better validation loss after which training stops.
+    batch_size : int, optional
+        Number of samples in one step; all of them by default.
     """
 
     learning_rate: float = 1e-3
     max_epochs: int = 10_000
     patience: int = 10
     batch_size: int | None = None
-    keep_last: bool = False
 
 
 @dataclass(frozen=True)
 class Training:
-    """A training that is wanted: from these weights, behind the projection with a budget or on a mask alone.
+    """A training to be carried out.
 
-    `seed` is that of the random numbers (dropout). `progress` is told the epoch and both losses. `patience` times the usual
-    number of epochs without improvement are borne. `keep_last` asks for the last weights in place of the best ones.
+    Attributes
+    ----------
+    start : State
+        Initial weights.
+    seed : int
+        Seed of the random numbers (dropout and batches).
+    l1_budget : float, optional
+        Budget of the projection; without one there is no projection, only the masks.
+    mask, mask_val : Tensor, optional
+        Allowed edges of the training rows and of those held out.
+    progress : callable, optional
+        Called after every epoch.
+    patience : int
+        Factor by which the patience of the settings is multiplied.
+    keep_last : bool
+        Whether the last weights are kept instead of the best.
     """
 
     start: State
@@ -62,10 +71,10 @@ class Training:
 
 
 @dataclass(frozen=True)
-class Fit:
-    """The weights that one training ends with, and the best that it reached, after `epochs` steps."""
+class Fit(Generic[Learned]):
+    """What one training ends with, and the losses at its best epoch."""
 
-    state: State
+    learned: Learned
     train_loss: float
     validation_loss: float
     epochs: int
@@ -75,32 +84,60 @@ class NoProjection(nn.Module):
     """The layer that only masks."""
 
     def forward(self, W: Tensor, mask: Tensor | None) -> Tensor:
-        """Keep what the mask lets through."""
+        """Multiply by the mask, if there is one."""
         return W if mask is None else W * mask
 
 
-class _Predictions(torch.autograd.Function):
-    """x^T W for every sample; the gradient of W as the outer products that it is, twice as fast as by `bmm`."""
-
-    @staticmethod
-    def forward(ctx: Any, X: Tensor, W: Tensor) -> Tensor:
-        ctx.save_for_backward(X)
-        return torch.bmm(X[:, None], W)[:, 0]
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, g: Tensor) -> tuple[None, Tensor]:
-        (X,) = ctx.saved_tensors
-        return None, X[:, :, None] * g[:, None, :]
+# What a network's output leaves of the rows, by way of a layer.
+Residuals = Callable[[Tensor, nn.Module, Rows], Tensor]
 
 
-Errors = Callable[[Tensor, nn.Module, Tensor, Tensor | None], Tensor]
+def graph_residuals(W_tilde: Tensor, layer: nn.Module, rows: Rows) -> Tensor:
+    """X - W(z)^T x, where the layer turns the network's matrices into graphs."""
+    return residuals(rows.X, layer(W_tilde, rows.mask))
 
 
-def residual_errors(W_tilde: Tensor, layer: nn.Module, X: Tensor, mask: Tensor | None) -> Tensor:
-    """(x - W(z)^T x)^2 for every sample and variable, from what the network says of the samples."""
-    predictions: Tensor = _Predictions.apply(X, layer(W_tilde, mask))  # type: ignore[no-untyped-call]
-    return (X - predictions) ** 2
+def mean_residuals(mean: Tensor, layer: nn.Module, rows: Rows) -> Tensor:
+    """X - mu(z); the layer has nothing to do."""
+    return rows.X - mean
+
+
+class Standing(NamedTuple):
+    """Where early stopping stands: a tensor with one number for each network that is trained at once."""
+
+    epoch: Tensor
+    best_epoch: Tensor
+    best_train: Tensor
+    best_validation: Tensor
+    train: Tensor
+    validation: Tensor
+    done: Tensor
+    diverged: Tensor
+
+    @classmethod
+    def start(cls, active: Tensor) -> "Standing":
+        """Before the first epoch; networks that are not active are done already."""
+        zero = torch.zeros_like(active, dtype=torch.float64)
+        never = torch.full_like(zero, torch.inf)
+        return cls(zero, zero, never, never, zero, zero, (~active).double(), zero)
+
+    def after(self, train: Tensor, validation: Tensor, patience: Tensor) -> tuple["Standing", Tensor]:
+        """The standing after one more epoch, and which networks have improved on their best validation loss."""
+        train, validation = train.double(), validation.double()
+        running = self.done == 0
+        improved = (validation < self.best_validation) & running
+        best_epoch = torch.where(improved, self.epoch, self.best_epoch)
+        following = Standing(
+            epoch=self.epoch + 1,
+            best_epoch=best_epoch,
+            best_train=torch.where(improved, train, self.best_train),
+            best_validation=torch.where(improved, validation, self.best_validation),
+            train=train,
+            validation=validation,
+            done=torch.where(self.epoch - best_epoch >= patience, 1.0, self.done),
+            diverged=torch.where(running & ~(validation < torch.inf), 1.0, self.diverged),
+        )
+        return following, improved
 
 
 def copy_state(module: nn.Module) -> State:
@@ -113,71 +150,72 @@ def train(
     layer: nn.Module,
     split: Split,
     settings: TrainingSettings,
-    errors_of: Errors = residual_errors,
+    residuals_of: Residuals = graph_residuals,
     progress: Progress | None = None,
-) -> Fit:
-    """Descend on the mean error, stop by that of the validation set, and leave the network at its best or last weights.
+    keep_last: bool = False,
+) -> Fit[State]:
+    """Minimise the mean error, and leave the network at its best weights, or with `keep_last` at its last.
 
-    Each epoch evaluates the current weights, on the validation set with the threshold of the epoch's first batch, and then
-    moves them. `progress` is told the epoch and both losses.
+    Each epoch evaluates the current weights, on the rows held out with the threshold of the epoch's first batch, and then
+    moves them.
     """
-    fused = split.X.device.type in ("cpu", "cuda")
+    fused = split.train.X.device.type in ("cpu", "cuda")
     optimiser = torch.optim.Adam(network.parameters(), lr=settings.learning_rate, fused=fused)
 
-    def loss_of(X: Tensor, Z: Tensor, mask: Tensor | None) -> Tensor:
-        return errors_of(network(Z), layer, X, mask).mean()
+    def loss_of(rows: Rows) -> Tensor:
+        return mean_error(errors(residuals_of(network(rows.Z), layer, rows), rows), rows)
 
     def move(loss: Tensor) -> None:
         optimiser.zero_grad(set_to_none=True)
         torch.autograd.backward(loss)
         optimiser.step()
 
-    best: Fit | None = None
+    standing = Standing.start(torch.tensor(True))
+    patience = torch.tensor(settings.patience)
+    best = copy_state(network)
     for epoch in range(settings.max_epochs):
         network.train()
         layer.train()
-        batches = _batches(split, settings.batch_size)
-        loss = loss_of(*next(batches))
+        batches = _batches(split.train, settings.batch_size)
+        loss = loss_of(next(batches))
         network.eval()
         layer.eval()
         with torch.no_grad():
-            validation_loss = float(loss_of(split.X_val, split.Z_val, split.mask_val))
-        train_loss = float(loss.detach())
-        if not validation_loss < float("inf"):
-            raise diverged(validation_loss, epoch, settings)
+            standing, improved = standing.after(loss.detach().cpu(), loss_of(split.held_out).cpu(), patience)
+        train_loss, validation_loss = float(standing.train), float(standing.validation)
+        if standing.diverged:
+            raise divergence(validation_loss, epoch, settings)
         if progress is not None:
             progress(epoch, train_loss, validation_loss)
-        if best is None or validation_loss < best.validation_loss:
-            best = Fit(copy_state(network), train_loss, validation_loss, epoch)
-        if epoch - best.epochs >= settings.patience or epoch + 1 == settings.max_epochs:
+        if improved:
+            best = copy_state(network)
+        if standing.done or epoch + 1 == settings.max_epochs:
             break
         move(loss)
         network.train()
         layer.train()
         for batch in batches:
-            move(loss_of(*batch))
-    if best is None:
-        raise TrainingError("max_epochs must be at least 1.")
-    if settings.keep_last:
-        return replace(best, state=copy_state(network))
-    network.load_state_dict(best.state)
-    return best
+            move(loss_of(batch))
+    if keep_last:
+        best = copy_state(network)
+    network.load_state_dict(best)
+    return Fit(best, float(standing.best_train), float(standing.best_validation), int(standing.best_epoch))
 
 
-def diverged(validation_loss: float, epoch: int, settings: TrainingSettings) -> TrainingError:
-    """What to say when the loss is no number any more."""
+def divergence(validation_loss: float, epoch: int, settings: TrainingSettings) -> TrainingError:
+    """The error to raise when the validation loss is not finite."""
     return TrainingError(
         f"The validation loss became {validation_loss} in epoch {epoch + 1}: training has diverged. Try a smaller "
         f"learning_rate than {settings.learning_rate:g}."
     )
 
 
-def _batches(split: Split, size: int | None) -> Iterator[tuple[Tensor, Tensor, Tensor | None]]:
+def _batches(rows: Rows, size: int | None) -> Iterator[Rows]:
     """All samples at once, or in a new order in batches; a last batch of fewer than `size` joins the one before."""
-    n = len(split.X)
+    n = len(rows)
     if size is None or size >= n:
-        yield split.X, split.Z, split.mask
+        yield rows
         return
-    order = torch.randperm(n).to(split.X.device)
-    for rows in order.tensor_split(n // size):
-        yield split.X[rows], split.Z[rows], None if split.mask is None else split.mask[rows]
+    order = torch.randperm(n).to(rows.X.device)
+    for index in order.tensor_split(n // size):
+        yield rows[index]

@@ -5,7 +5,7 @@ import pytest
 
 from contextualdag import ClusteredDAG, ContextualDAG, FixedDAG, SortedDAG
 from contextualdag.errors import PersistenceError
-from contextualdag.estimators.loading import load_model_of_any_kind
+from contextualdag.estimators import load_model
 from contextualdag.folder import load_folder, save_folder
 
 
@@ -29,19 +29,19 @@ def data():
 )
 def test_every_kind_comes_back(model, data, tmp_path):
     model.fit(*data).save(tmp_path / "model")
-    loaded = load_model_of_any_kind(tmp_path / "model")
+    loaded = load_model(tmp_path / "model")
     assert type(loaded) is type(model)
     np.testing.assert_array_equal(loaded.adjacency(data[1]), model.adjacency(data[1]))
 
 
 def test_what_is_no_model(data, tmp_path):
     with pytest.raises(PersistenceError, match="There is no folder at"):
-        load_model_of_any_kind(tmp_path / "nothing")
+        load_model(tmp_path / "nothing")
     with pytest.raises(PersistenceError, match="is not a contextualdag folder"):
-        load_model_of_any_kind(tmp_path)
+        load_model(tmp_path)
     save_folder(tmp_path / "checkpoint", "checkpoint", {}, {})
     with pytest.raises(PersistenceError, match=r"holds a 'checkpoint' .* does not know as a model. It loads: ContextualDAG"):
-        load_model_of_any_kind(tmp_path / "checkpoint")
+        load_model(tmp_path / "checkpoint")
 
 
 def test_models_of_other_versions(data, tmp_path):
@@ -51,11 +51,11 @@ def test_models_of_other_versions(data, tmp_path):
     save_folder(tmp_path / "newer", "FixedDAG", metadata | {"parameters": {"not_yet": 1}}, tensors)
     for name in ("older", "newer"):
         with pytest.raises(PersistenceError, match=rf"{name} was written by contextualdag \S+ in a form that this version"):
-            load_model_of_any_kind(tmp_path / name)
+            load_model(tmp_path / name)
     file = tmp_path / "model" / "metadata.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | {"format_version": 99}))
     with pytest.raises(PersistenceError, match="was written by a newer contextualdag"):
-        load_model_of_any_kind(tmp_path / "model")
+        load_model(tmp_path / "model")
     file.write_text("{")
     with pytest.raises(PersistenceError, match="is broken JSON"):
-        load_model_of_any_kind(tmp_path / "model")
+        load_model(tmp_path / "model")

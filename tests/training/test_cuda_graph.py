@@ -1,8 +1,7 @@
-"""Training side by side and as a captured graph, against training step by step."""
+"""Training as a CUDA graph, against training step by step."""
 
 import subprocess
 import sys
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,9 +13,9 @@ from contextualdag.errors import TrainingError
 from contextualdag.metrics import f1_score
 from contextualdag.network import ContextNetwork, initialise
 from contextualdag.projection import DAGProjection, LogDet, Order
-from contextualdag.training.captured import CapturedTraining, can_capture
-from contextualdag.training.side_by_side import SideBySide
-from contextualdag.training.trainer import NoProjection, Split, Training, TrainingSettings, copy_state, train
+from contextualdag.training.cuda_graph import GraphTrainer, can_capture
+from contextualdag.training.data import Rows, Split
+from contextualdag.training.trainer import NoProjection, Training, TrainingSettings, copy_state, train
 
 on_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 on_both = pytest.mark.parametrize(
@@ -27,7 +26,7 @@ on_both = pytest.mark.parametrize(
 def a_split(device, seed=0):
     data = make_varying_dag(600, n_nodes=6, n_features=2, n_edges=6, random_state=seed)
     X, Z = (torch.tensor(values, dtype=torch.float32, device=device) for values in (data.X, data.Z))
-    return Split(X[:300], Z[:300], X[300:], Z[300:])
+    return Split(Rows(X[:300], Z[:300]), Rows(X[300:], Z[300:]))
 
 
 def a_network(device, dropout=0.0, seed=0):
@@ -40,7 +39,8 @@ def test_what_can_be_captured():
     split = a_split("cpu")
     layer = DAGProjection(2.0)
     assert not can_capture(layer, split, TrainingSettings())
-    meta = Split(*(torch.empty(300, 6, device="meta") for _ in range(4)))
+    rows = Rows(torch.empty(300, 6, device="meta"), torch.empty(300, 2, device="meta"))
+    meta = Split(rows, rows)
     assert not can_capture(layer, meta, TrainingSettings())
 
 
@@ -51,10 +51,10 @@ def test_same_as_step_by_step(acyclicity, device):
     layer = NoProjection() if acyclicity is None else DAGProjection(2.0, acyclicity).to(device)
     assert can_capture(layer, split, settings) == (device == "cuda")
     network = a_network(device)
-    captured = CapturedTraining(network, layer, [split], settings)
+    trainer = GraphTrainer(network, layer, [split], settings)
     seen = []
     wanted = Training(copy_state(network), 0, None if acyclicity is None else 2.0, progress=lambda *row: seen.append(row))
-    first = captured.run({0: wanted})[0]
+    first = trainer.run({0: wanted})[0]
     expected = train(a_network(device), layer, split, settings)
     assert_same(first, expected)
     assert [epoch for epoch, _, _ in seen] == list(range(len(seen)))
@@ -65,72 +65,33 @@ def assert_same(fit, expected):
     assert fit.epochs == expected.epochs
     assert fit.validation_loss == pytest.approx(expected.validation_loss, rel=1e-5)
     assert fit.train_loss == pytest.approx(expected.train_loss, rel=1e-5)
-    for name, value in expected.state.items():
-        torch.testing.assert_close(fit.state[name], value, rtol=1e-3, atol=1e-4)
+    for name, value in expected.learned.items():
+        torch.testing.assert_close(fit.learned[name], value, rtol=1e-3, atol=1e-4)
 
 
 @on_both
 @pytest.mark.parametrize("acyclicity", [Order(), LogDet()])
 def test_side_by_side_as_alone(acyclicity, device):
-    """Members with data, weights, budgets and ends of their own; one of them rests, one keeps its last weights."""
+    """Slots with data, weights, budgets and ends of their own; one of them rests, one keeps its last weights."""
     splits, settings = [a_split(device, seed) for seed in range(4)], TrainingSettings(1e-2, 60, 5)
     starts = [copy_state(a_network(device, seed=seed)) for seed in range(4)]
     budgets = {0: 1.0, 1: 3.0, 3: np.inf}
     layer = DAGProjection(acyclicity=acyclicity).to(device)
-    together = CapturedTraining(a_network(device), layer, splits, settings)
+    together = GraphTrainer(a_network(device), layer, splits, settings)
     for _ in range(2):  # the second run starts as fresh as the first
         fits = together.run({k: Training(starts[k], 0, budget, keep_last=k == 1) for k, budget in budgets.items()})
         assert list(fits) == [0, 1, 3]
         for k, budget in budgets.items():
-            alone, its = a_network(device, seed=k), replace(settings, keep_last=k == 1)
-            assert_same(fits[k], train(alone, DAGProjection(budget, acyclicity).to(device), splits[k], its))
+            alone, its_layer = a_network(device, seed=k), DAGProjection(budget, acyclicity).to(device)
+            assert_same(fits[k], train(alone, its_layer, splits[k], settings, keep_last=k == 1))
     assert len({fit.epochs for fit in fits.values()}) > 1
 
 
 @on_both
-def test_members_ask_for_what_they_want_and_end_when_they_want(device):
-    splits, settings = [a_split(device, seed) for seed in range(3)], TrainingSettings(1e-2, 20, 5)
-    start = copy_state(a_network(device))
-    nothing = torch.zeros(300, 6, 6, device=device)
-
-    def member(budgets):
-        losses = []
-        for budget in budgets:
-            masks = (nothing, nothing) if budget == "nothing" else (None, None)
-            (fit,) = yield [Training(start, 0, None if budget == "nothing" else budget, *masks)]
-            losses.append(fit.validation_loss)
-        return losses
-
-    layer = DAGProjection().to(device)
-    wishes = [[None, 1.0, "nothing"], ["nothing", None], []]
-    found = SideBySide(a_network(device), layer, splits, settings).run([member(budgets) for budgets in wishes])
-    assert [len(losses) for losses in found] == [3, 2, 0]
-    empty = [float((split.X_val**2).mean()) for split in splits]
-    assert found[0][2] == pytest.approx(empty[0], rel=1e-5)
-    assert found[1][0] == pytest.approx(empty[1], rel=1e-5)
-    alone = SideBySide(a_network(device), layer, splits[1:2], settings).run([member([None])])
-    assert found[1][1] == pytest.approx(alone[0][0], rel=1e-5)  # the mask of the training before is forgotten
-
-
-@pytest.mark.gpu
-@on_gpu
-def test_one_capture_serves_many_runs():
-    split, settings = a_split("cuda"), TrainingSettings(1e-2, 60, 5)
-    network = a_network("cuda", dropout=0.3)
-    start = copy_state(network)
-    trainer = SideBySide(network, DAGProjection().cuda(), [split], settings)
-    first = trainer.train({0: Training(start, 7)})[0]
-    again = trainer.train({0: Training(start, 7)})[0]
-    assert again.validation_loss == pytest.approx(first.validation_loss, rel=1e-6)
-    assert again.epochs == first.epochs
-    assert trainer.train({0: Training(start, 8)})[0].validation_loss != first.validation_loss  # dropout is drawn anew
-
-
-@on_both
-def test_divergence_is_said(device):
-    captured = CapturedTraining(a_network(device), NoProjection(), [a_split(device)], TrainingSettings(1e20, 100, 10))
+def test_divergence_is_an_error(device):
+    trainer = GraphTrainer(a_network(device), NoProjection(), [a_split(device)], TrainingSettings(1e20, 100, 10))
     with pytest.raises(TrainingError, match="training has diverged"):
-        captured.run({0: Training(copy_state(a_network(device)))})
+        trainer.run({0: Training(copy_state(a_network(device)))})
 
 
 @pytest.mark.gpu

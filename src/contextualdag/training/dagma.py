@@ -16,6 +16,7 @@ from contextualdag.graphs import order_to_mask
 from contextualdag.projection.kernels.dispatch import available_or_warning
 from contextualdag.projection.kernels.logdet_torch import path_of_mu
 from contextualdag.projection.kernels.order_torch import linear_order
+from contextualdag.training.loss import moment_errors
 
 S_DOMAIN, MU, DECAY, STEPS = 1.0, 1.0, 0.5, 10
 MAX_ITERATIONS, TOLERANCE = 200, 1e-3
@@ -28,17 +29,17 @@ LASSO_ITERATIONS, LASSO_TOLERANCE = 2000, 1e-6
 def penalised_dags(S: Tensor, penalty: Tensor, allowed: Tensor) -> tuple[Tensor, list[int]]:
     """Graphs (b, p, p) for problems (b, p, p) and penalties (b,), and how many proximal steps each took.
 
-    `allowed` (p, p) says which edges may be. The weights are shrunken, as the lasso leaves them.
+    `allowed` (p, p) marks the allowed edges. The weights are shrunken, as the lasso leaves them.
 
-    On the CPU by compiled loops where numba is there, see `penalised_numba`, which search a little further.
+    On the CPU by compiled loops where numba is there, see `dagma_numba`, which search a little further.
 
     The problem is not convex. Steps with momentum get further where variables are strongly correlated, plain ones settle
     where momentum swings; both are tried, and the better graph of each problem is kept.
     """
     if S.device.type == "cpu" and available_or_warning("numba"):
-        from contextualdag.training import penalised_numba
+        from contextualdag.training import dagma_numba
 
-        return penalised_numba.penalised_dags(
+        return dagma_numba.penalised_dags(
             S,
             penalty,
             allowed,
@@ -67,8 +68,7 @@ def penalised_dags_in_torch(S: Tensor, penalty: Tensor, allowed: Tensor) -> tupl
 
 def objective(S: Tensor, penalty: Tensor, W: Tensor) -> Tensor:
     """1/2 tr((I - W)^T S (I - W)) + penalty ||W||_1 of each problem."""
-    residual = torch.eye(S.shape[1], dtype=S.dtype, device=S.device) - W
-    return 0.5 * (residual * (S @ residual)).sum((1, 2)) + penalty * W.abs().sum((1, 2))
+    return 0.5 * moment_errors(S, W) + penalty * W.abs().sum((1, 2))
 
 
 def _descend(S: Tensor, penalty: Tensor, allowed: Tensor, with_momentum: bool) -> tuple[Tensor, Tensor]:
@@ -178,20 +178,3 @@ def least_squares_on_support(S: Tensor, support: Tensor) -> Tensor:
         system = torch.where(both, S, 0) + torch.where(parents, ridge[:, None], 1.0)[:, :, None] * eye
         weights[:, :, k] = torch.linalg.solve(system, torch.where(parents, S[:, :, k], 0))
     return weights
-
-
-def second_moments(X: Tensor, group: Tensor, n_groups: int) -> tuple[Tensor, Tensor]:
-    """X^T X / n of every group of samples (n_groups, p, p), and the share of samples in each; an empty one has zeros."""
-    p = X.shape[1]
-    S, share = X.new_zeros(n_groups, p, p), X.new_zeros(n_groups)
-    for g in range(n_groups):
-        mine = X[group == g]
-        S[g] = mine.T @ mine / max(len(mine), 1)
-        share[g] = len(mine) / max(len(X), 1)
-    return S, share
-
-
-def moment_loss(S: Tensor, share: Tensor, W: Tensor) -> float:
-    """Mean over samples and variables of (x - W^T x)^2, from the second moments of the groups."""
-    residual = torch.eye(S.shape[1], dtype=S.dtype, device=S.device) - W
-    return float((share * (S @ residual * residual).sum((1, 2))).sum()) / S.shape[1]

@@ -1,0 +1,155 @@
+"""A fitted estimator to a folder and back."""
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import torch
+
+from contextualdag.checks import find_device
+from contextualdag.contexts import ContextEncoder, ContextSummary
+from contextualdag.errors import ContextualDAGError, NotFittedError, PersistenceError
+from contextualdag.estimators.fitting import Preparation, Scaling
+from contextualdag.files import read_folder
+from contextualdag.folder import load_folder, save_folder
+from contextualdag.network import MeanNetwork
+from contextualdag.training.means import HIDDEN_LAYERS
+from contextualdag.training.packing import Tensors, pack_setting, under, unpack_setting
+from contextualdag.training.solution import unpack_solution
+
+if TYPE_CHECKING:
+    from contextualdag.estimators.base import GraphEstimator
+
+    Model = TypeVar("Model", bound=GraphEstimator)
+
+METADATA = "metadata.json"
+FILES = {METADATA, "tensors.safetensors"}
+
+
+def save_model(model: "GraphEstimator", path: str | os.PathLike[str]) -> None:
+    """Write parameters, the preparation of tables and the whole path."""
+    if not hasattr(model, "_solution"):
+        name = type(model).__name__
+        raise NotFittedError(f"This {name} is not fitted yet, so there is nothing to save. Call fit(X, Z) first.")
+    preparation, prepared_tensors = _pack_preparation(model._preparation)
+    solution, tensors = model._solution.pack()
+    metadata = {
+        "parameters": {name: pack_setting(value) for name, value in model.get_params(deep=False).items()},
+        "n_samples": model.n_samples_,
+        "held_out": {"n": model.n_held_out_, "score": model.held_out_score_},
+        "preparation": preparation,
+        "solution": solution,
+    }
+    tensors = {f"solution/{name}": value for name, value in tensors.items()} | prepared_tensors
+    tensors["noise_scale"] = torch.from_numpy(model.noise_scale_.copy())
+    save_folder(path, type(model).__name__, metadata, tensors)
+
+
+def load_as(cls: type["Model"], path: str | os.PathLike[str], device: str) -> "Model":
+    """Read a model of one kind, onto a device."""
+    metadata, tensors = load_folder(path, cls.__name__)
+    try:
+        model = cls(**{name: unpack_setting(value) for name, value in metadata["parameters"].items()} | {"device": device})
+        model._preparation = _unpack_preparation(metadata["preparation"], tensors, find_device(device))
+        model._solution = unpack_solution(metadata["solution"], under(tensors, "solution"), find_device(device))
+        model.names_, model.n_samples_ = list(model._preparation.names), metadata["n_samples"]
+        model.n_held_out_, model.held_out_score_ = metadata["held_out"]["n"], metadata["held_out"]["score"]
+        model.noise_scale_ = tensors["noise_scale"].numpy()
+    except ContextualDAGError:
+        raise
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        _, version = _kind_and_version(path)
+        raise PersistenceError(
+            f"{os.fspath(path)} was written by contextualdag {version} in a form that this version cannot read "
+            f"({type(error).__name__}: {error}); fit the model again, or load it with that version."
+        ) from error
+    return model
+
+
+def load_model(path: str | os.PathLike[str], device: str = "auto") -> "GraphEstimator":
+    """Read a model that any of the estimators saved.
+
+    Parameters
+    ----------
+    path : path
+        Folder to read.
+    device : str, default="auto"
+        Device of the model.
+
+    Returns
+    -------
+    ContextualDAG, FixedDAG, ClusteredDAG or SortedDAG
+
+    Raises
+    ------
+    PersistenceError
+        If there is no model, or one that this version cannot read.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np
+    >>> from contextualdag import FixedDAG
+    >>> from contextualdag.estimators import load_model
+    >>> X = np.random.default_rng(0).standard_normal((50, 3))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     FixedDAG(random_state=0).fit(X).save(f"{folder}/model")
+    ...     type(load_model(f"{folder}/model")).__name__
+    'FixedDAG'
+    """
+    from contextualdag import estimators
+
+    kinds = {cls.__name__: cls for cls in estimators.ESTIMATORS}
+    kind, version = _kind_and_version(path)
+    if kind is not None and kind not in kinds:
+        raise PersistenceError(
+            f"{os.fspath(path)} holds a '{kind}' (contextualdag {version}), which this version does not know as a model. "
+            f"It loads: {', '.join(kinds)}."
+        )
+    # A folder that holds no model of ours at all is best explained by the loader itself.
+    return kinds[kind or next(iter(kinds))].load(path, device)
+
+
+def is_saved_model(folder: str | os.PathLike[str]) -> bool:
+    """Whether a folder holds what a save wrote, and no other file."""
+    return _kind_and_version(folder)[0] is not None and {file.name for file in Path(folder).iterdir()} <= FILES
+
+
+def _pack_preparation(preparation: Preparation) -> tuple[dict[str, Any], Tensors]:
+    scaling, contexts = preparation.scaling, preparation.contexts
+    encoder, network = contexts.encoder, preparation.mean_network
+    metadata = {
+        "names": preparation.names,
+        "context": [{"name": n, "categories": c} for n, c in zip(encoder.names, encoder.categories, strict=True)],
+        "x_scale": scaling.x_scale,
+        "has_mean_network": network is not None,
+    }
+    arrays = {"z_mean": scaling.z_mean, "z_scale": scaling.z_scale, "x_mean": scaling.x_mean}
+    arrays |= {"context_quantiles": contexts.quantiles, "context_means": contexts.means}
+    tensors = {f"array/{name}": torch.from_numpy(values.copy()) for name, values in arrays.items()}
+    if network is not None:
+        tensors |= {f"mean/{name}": value for name, value in network.state_dict().items()}
+    return metadata, tensors
+
+
+def _unpack_preparation(metadata: dict[str, Any], tensors: Tensors, device: torch.device) -> Preparation:
+    arrays = {name: value.numpy() for name, value in under(tensors, "array").items()}
+    categories = (None if column["categories"] is None else tuple(column["categories"]) for column in metadata["context"])
+    encoder = ContextEncoder(tuple(column["name"] for column in metadata["context"]), tuple(categories))
+    contexts = ContextSummary(encoder, arrays["context_quantiles"], arrays["context_means"])
+    scaling = Scaling(arrays["z_mean"], arrays["z_scale"], arrays["x_mean"], metadata["x_scale"], device)
+    network = None
+    if metadata["has_mean_network"]:
+        network = MeanNetwork(len(scaling.z_mean), len(scaling.x_mean), HIDDEN_LAYERS, "silu").to(device)
+        network.load_state_dict(under(tensors, "mean"))
+        network.eval().requires_grad_(False)
+    return Preparation(tuple(metadata["names"]), contexts, scaling, network)
+
+
+def _kind_and_version(path: str | os.PathLike[str]) -> tuple[str | None, str]:
+    """What a folder says it holds, and which version wrote it; None where it does not say."""
+    try:
+        document = json.loads(read_folder(path, (METADATA,))[METADATA])
+        return str(document["kind"]), str(document["versions"]["contextualdag"])
+    except (KeyError, TypeError, ValueError, RecursionError):
+        return None, "of unknown version"

@@ -1,0 +1,194 @@
+"""An ensemble of networks, and the steps of its training; `contextualdag.training.recipe` says in which order they come."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from contextualdag.network import ContextNetwork, MeanNetwork, auto_dropout, initialise
+from contextualdag.projection import DAGProjection
+from contextualdag.training.data import Folds, Rows, n_held_out
+from contextualdag.training.means import HIDDEN_LAYERS
+from contextualdag.training.path import BUDGETS, Path, PathPoint, projected, with_states
+from contextualdag.training.problem import NetworkSettings, Problem, Stage
+from contextualdag.training.prune import average, prune
+from contextualdag.training.runner import Steps
+from contextualdag.training.selection import Selected
+from contextualdag.training.solution import VaryingGraphs
+from contextualdag.training.trainer import State, Training, copy_state
+
+POLISHING_PATIENCE = 4  # times the usual one
+
+
+class Ensemble:
+    """The networks of one problem. Members differ in initial weights, random numbers and rows held out, and share budgets.
+
+    The steps do not train. They yield what is to be trained and are sent the outcome, see `contextualdag.training.runner`.
+    Each keeps what it has reached in `path`, and in the problem's checkpoint if there is one.
+
+    Parameters
+    ----------
+    problem : Problem
+        A problem whose means have been removed.
+    folds : Folds
+        Its rows.
+    drawn : DrawnNetworks
+        The shape and the initial weights of its members.
+    """
+
+    def __init__(self, problem: Problem, folds: Folds, drawn: "DrawnNetworks") -> None:
+        if drawn.network is None:
+            raise TypeError("An ensemble needs networks.")
+        self.problem, self.settings, self.folds = problem, problem.network_settings, folds
+        self.network, self.starts = drawn.network, drawn.starts
+        self.layer = DAGProjection(acyclicity=self.settings.acyclicity).to(folds.rows.X.device)
+        self.path = Path() if problem.checkpoint is None else problem.checkpoint.begin(problem.split)
+
+    def next_budget(self) -> float | None:
+        """The budget after the last point, None at the end of the path."""
+        grid = BUDGETS[self.settings.budgets](self.settings.n_budgets)
+        return grid(self.path.largest_budget or 0.0, self.path.points)
+
+    def pretrain(self) -> Steps[None]:
+        """Train the networks without the projection."""
+        trainings = self._trainings(Stage.PRETRAINING, 0, self.starts, self._masks())
+        # The last weights: where nodes are many the best ones are hardly trained, and the order of the nodes is a guess.
+        fits = yield [replace(training, keep_last=True) for training in trainings]
+        self.path.pretrained = tuple(fit.learned for fit in fits)
+        self._save()
+
+    def fit_without_budget(self) -> Steps[None]:
+        """Train behind the projection onto DAGs alone; the mean l1 norm of these graphs is the largest budget."""
+        point = yield from self._fit_point(self.path.pretrained, math.inf)
+        self.path.points.append(point)
+        rows = self.folds.trained_on
+        graphs = self._projected(point, rows)
+        self.path.largest_budget = sum(float(W.abs().sum()) / len(W) for W in graphs) / len(graphs)
+        self._save()
+
+    def fit_budget(self, l1_budget: float) -> Steps[None]:
+        """Train behind the projection onto sparse DAGs, from the networks of the point before."""
+        starts = [fit.learned for fit in self.path.points[-1].fits]
+        self.path.points.append((yield from self._fit_point(starts, l1_budget)))
+        self._save()
+
+    def refit(self, index: int, polish: bool = False) -> Steps[None]:
+        """Train second networks on the supports of one point, without shrinkage, and prune their graphs.
+
+        They start from the first networks, whose matrices before the threshold is subtracted are nearly right already; to
+        polish, from the second ones, with more patience.
+        """
+        point, rows = self.path.points[index], self.folds.rows
+        supports = [(W != 0).to(rows.X.dtype) for W in self._projected(point, rows)]
+        folds = zip(supports, self.folds.train, self.folds.held_out, strict=True)
+        masks = [(support[train], support[held_out]) for support, train, held_out in folds]
+        first = point.refit if polish else None
+        starts = [fit.learned for fit in (point.fits if first is None else first.fits)]
+        stage, patience = (Stage.REFIT, 1) if first is None else (Stage.POLISHING, POLISHING_PATIENCE)
+        fits = yield self._trainings(stage, index, starts, masks, patience=patience, follows=[point])
+        networks = zip(with_states(self.network, [fit.learned for fit in fits]), supports, strict=True)
+        with torch.no_grad():
+            found = prune(tuple(fits), [network(rows.Z) * support for network, support in networks], self.folds)
+        if first is not None and first.loss < found.loss:
+            found = first  # the polished weights have the lower loss before pruning, not after it
+        self.path.points[index] = replace(point, refit=replace(found, polished=polish))
+        self._save()
+
+    def solution(self, selected: Selected) -> VaryingGraphs:
+        """The graphs of one point of the path."""
+        return VaryingGraphs(tuple(self.path.points), selected, self.network, self.settings.acyclicity)
+
+    def _fit_point(self, starts: Sequence[State], l1_budget: float) -> Steps[PathPoint[State]]:
+        points = self.path.points
+        fits = yield self._trainings(Stage.BUDGET, len(points), starts, self._masks(), l1_budget, follows=points)
+        networks = with_states(self.network, [fit.learned for fit in fits])
+        splits = zip(networks, self.folds.splits, strict=True)
+        # Dropout changes the threshold of a training pass; the one to keep belongs to the network without it.
+        thresholds = tuple(self._threshold(network, split.train, l1_budget) for network, split in splits)
+        point = PathPoint(l1_budget, thresholds, 0.0, tuple(fits))
+        held_out = self.folds.splits[0].held_out
+        W = average(projected(networks, point, self.settings.acyclicity, held_out.Z, held_out.mask))
+        return replace(point, n_edges=float((W != 0).sum()) / len(W))
+
+    @torch.no_grad()
+    def _threshold(self, network: ContextNetwork, rows: Rows, l1_budget: float) -> float:
+        self.layer.l1_budget = l1_budget
+        self.layer.train()(network(rows.Z), rows.mask)
+        return float(self.layer.threshold)
+
+    def _projected(self, point: PathPoint[State], rows: Rows) -> list[Tensor]:
+        networks = with_states(self.network, [fit.learned for fit in point.fits])
+        return projected(networks, point, self.settings.acyclicity, rows.Z, rows.mask)
+
+    def _masks(self) -> list[tuple[Tensor | None, Tensor | None]]:
+        return [(split.train.mask, split.held_out.mask) for split in self.folds.splits]
+
+    def _trainings(
+        self,
+        stage: Stage,
+        index: int,
+        starts: Sequence[State],
+        masks: Sequence[tuple[Tensor | None, Tensor | None]],
+        l1_budget: float | None = None,
+        patience: int = 1,
+        follows: Sequence[PathPoint[State]] = (),
+    ) -> list[Training]:
+        """One for each member; the progress of the first is reported."""
+        observer = self.problem.observer
+        progress = None if observer is None else observer(stage, follows, l1_budget)
+        return [
+            Training(
+                start=start,
+                seed=stream_seed(self.problem.seed, stage, index, member),
+                l1_budget=l1_budget,
+                mask=mask,
+                mask_val=mask_val,
+                progress=progress if member == 0 else None,
+                patience=patience,
+            )
+            for member, (start, (mask, mask_val)) in enumerate(zip(starts, masks, strict=True))
+        ]
+
+    def _save(self) -> None:
+        if self.problem.checkpoint is not None:
+            self.problem.checkpoint.save(self.path)
+
+
+def stream_seed(seed: int, stage: Stage, index: int, member: int) -> int:
+    """The seed of one training: each has a stream of its own, so that a path can be resumed anywhere."""
+    return (seed + 1_000_003 * (stage.value + index) + 7_368_787 * member) % 2**63
+
+
+@dataclass(frozen=True)
+class DrawnNetworks:
+    """The networks of a problem before training: the shape of all members with the initial weights of each, and the mean.
+
+    Both are None where the problem is solved without.
+    """
+
+    network: ContextNetwork | None
+    starts: tuple[State, ...]
+    mean: MeanNetwork | None
+
+
+def draw_networks(problem: Problem) -> DrawnNetworks:
+    """Build the networks of a problem and draw their initial weights."""
+    generator = torch.Generator().manual_seed(problem.seed)
+    rows = problem.split.train
+    (n, n_val), (m, p), device = (len(rows), len(problem.split.held_out)), (rows.Z.shape[1], rows.X.shape[1]), rows.X.device
+    network, starts = None, []
+    if isinstance(settings := problem.settings, NetworkSettings):
+        n_trained_on = n + n_val - n_held_out(n, n_val, settings.n_folds)
+        dropout = auto_dropout(n_trained_on, p, m) if isinstance(settings.dropout, str) else settings.dropout
+        network = ContextNetwork(m, p, settings.hidden_layers, settings.activation, dropout, problem.allowed).to(device)
+        for _ in range(settings.n_members):
+            initialise(network, generator)
+            starts.append(copy_state(network))
+    mean = None
+    if problem.contextual_mean and bool(rows.Z.any()):  # standardised contexts of zero do not vary
+        mean = MeanNetwork(m, p, HIDDEN_LAYERS, "silu")
+        initialise(mean, generator)
+        mean.to(device)
+    return DrawnNetworks(network, tuple(starts), mean)

@@ -1,0 +1,54 @@
+"""The mean of the variables given the context, removed before graphs are learned.
+
+Where the means of x change with z, a graph without an intercept explains the change by edges. The model
+x - mu(z) = W(z)^T (x - mu(z)) + noise keeps the two apart; its intercept is b(z) = mu(z) - W(z)^T mu(z).
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import torch
+
+from contextualdag.network import MeanNetwork
+from contextualdag.training.cuda_graph import GraphTrainer, can_capture
+from contextualdag.training.data import Rows, Split
+from contextualdag.training.trainer import NoProjection, Training, TrainingSettings, copy_state, mean_residuals, train
+
+HIDDEN_LAYERS = (64, 64)
+SETTINGS = TrainingSettings(learning_rate=3e-3, max_epochs=10_000, patience=30)
+
+
+def fit_means(networks: Sequence[MeanNetwork], splits: Sequence[Split], settings: TrainingSettings = SETTINGS) -> None:
+    """Fit a mean to each of several data sets of one size, side by side where that helps.
+
+    Least squares for the linear part, then the network on top for as long as the validation loss falls.
+    """
+    for network, split in zip(networks, splits, strict=True):
+        _fit_linear_part(network, split.train)
+    layer = NoProjection()
+    if networks and can_capture(layer, splits[0], settings):
+        trainer = GraphTrainer(networks[0], layer, splits, settings, mean_residuals)
+        fits = trainer.run({i: Training(copy_state(network)) for i, network in enumerate(networks)})
+        for i, network in enumerate(networks):
+            network.load_state_dict(fits[i].learned)
+    else:
+        for network, split in zip(networks, splits, strict=True):
+            train(network, layer, split, settings, residuals_of=mean_residuals)
+    for network in networks:
+        network.eval().requires_grad_(False)
+
+
+def without_means(split: Split, network: MeanNetwork) -> Split:
+    """The same rows with the means removed from X."""
+    train, held_out = (replace(rows, X=rows.X - network(rows.Z)) for rows in (split.train, split.held_out))
+    return Split(train, held_out)
+
+
+def _fit_linear_part(network: MeanNetwork, rows: Rows) -> None:
+    design = torch.cat([rows.Z, torch.ones_like(rows.Z[:, :1])], dim=1).double()
+    # A tiny ridge, so that constant or collinear features do no harm.
+    gram = design.T @ design + 1e-6 * len(design) * torch.eye(design.shape[1], dtype=design.dtype, device=design.device)
+    coefficients = torch.linalg.solve(gram, design.T @ rows.X.double()).to(rows.X.dtype)
+    with torch.no_grad():
+        network.linear.weight.copy_(coefficients[:-1].T)
+        network.linear.bias.copy_(coefficients[-1])

@@ -1,0 +1,138 @@
+"""What a fit is given, the problem, and what it has learned, the outcome."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from torch import Tensor
+
+from contextualdag.network import MeanNetwork
+from contextualdag.projection import LogDet, Order
+from contextualdag.training.checkpoint import Checkpoint
+from contextualdag.training.data import Folds, Split, make_folds
+from contextualdag.training.path import PathPoint
+from contextualdag.training.solution import Solution
+from contextualdag.training.trainer import Progress, State, TrainingSettings
+
+
+class Stage(Enum):
+    """What is being trained, with the first stream of random numbers that belongs to it."""
+
+    PRETRAINING = 0
+    BUDGET = 1
+    REFIT = 10_000
+    POLISHING = 20_000
+
+
+# Called before each training with its stage, the points that it follows and its budget; is told of every epoch.
+Observer = Callable[[Stage, Sequence[PathPoint[State]], float | None], Progress]
+
+
+@dataclass(frozen=True)
+class NetworkSettings:
+    """Settings of graphs that vary with the context; see the parameters of `contextualdag.ContextualDAG`."""
+
+    acyclicity: Order | LogDet
+    selection: str | float
+    n_members: int
+    cross_fit: bool
+    consider_constant: bool
+    hidden_layers: tuple[int, ...]
+    activation: str
+    dropout: float | str
+    budgets: str
+    n_budgets: int
+    training: TrainingSettings
+
+    @property
+    def n_folds(self) -> int:
+        """Number of different sets of rows that members hold out."""
+        return self.n_members if self.cross_fit else 1
+
+
+@dataclass(frozen=True)
+class GroupSettings:
+    """Settings of graphs that do not vary, or from cluster to cluster; see `contextualdag.ClusteredDAG`.
+
+    `penalties` are in squared units of the rows; `n_clusters` is None for a number that follows the number of rows.
+    """
+
+    selection: str | float
+    penalties: tuple[float, ...] | None
+    n_penalties: int
+    cut: float
+    clustered: bool = False
+    n_clusters: int | None = None
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What a fit learns from.
+
+    Attributes
+    ----------
+    split : Split
+        Rows to train on and rows held out, as the networks see them, with their means.
+    allowed : Tensor of bool, shape (p, p)
+        Edges that are allowed in every context.
+    settings : NetworkSettings or GroupSettings
+        The parameters of the estimator.
+    contextual_mean : bool
+        Whether the mean depends on the context and is to be removed.
+    seed : int
+        Seed of all random numbers.
+    checkpoint : Checkpoint, optional
+        Where the path is kept after every training.
+    observer : callable, optional
+        Where progress is reported.
+    """
+
+    split: Split
+    allowed: Tensor
+    settings: NetworkSettings | GroupSettings
+    contextual_mean: bool
+    seed: int
+    checkpoint: Checkpoint | None = None
+    observer: Observer | None = None
+
+    @property
+    def network_settings(self) -> NetworkSettings:
+        """The settings of a problem that is solved with networks."""
+        if not isinstance(self.settings, NetworkSettings):
+            raise TypeError(f"Expected NetworkSettings. Got {self.settings!r}.")
+        return self.settings
+
+    @property
+    def group_settings(self) -> GroupSettings:
+        """The settings of a problem that is solved without networks."""
+        if not isinstance(self.settings, GroupSettings):
+            raise TypeError(f"Expected GroupSettings. Got {self.settings!r}.")
+        return self.settings
+
+    def folds(self) -> Folds:
+        """The rows that each member trains on and holds out; there is one member where there are no networks."""
+        if isinstance(self.settings, GroupSettings):
+            return make_folds(self.split, 1, self.seed)
+        folds = make_folds(self.split, self.settings.n_folds, self.seed)
+        return folds.repeat(self.settings.n_members // self.settings.n_folds)
+
+    @property
+    def shape(self) -> object:
+        """What problems must have in common to be solved side by side."""
+        rows = [getattr(part, name) for part in (self.split.train, self.split.held_out) for name in ("X", "Z", "mask")]
+        sizes = tuple(None if tensor is None else tuple(tensor.shape) for tensor in rows)
+        settings = self.settings
+        if isinstance(settings, NetworkSettings):
+            # Neither changes what is trained at once.
+            settings = replace(settings, selection="", consider_constant=False)
+        return sizes, self.split.train.X.device, settings, tuple(self.allowed.flatten().tolist())
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a fit has learned: the graphs, the mean given the context if there is one, and how well rows are predicted."""
+
+    solution: Solution
+    mean_network: MeanNetwork | None
+    held_out_score: float
+    n_held_out: int

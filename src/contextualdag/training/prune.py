@@ -1,0 +1,240 @@
+"""From refitted weights to sparse graphs: which pairs and which weights are kept, by the loss on rows held out.
+
+A refit trains second networks on the supports of the first, without shrinkage. Its graphs still have edges that do not help:
+small weights, and pairs of variables whose edge does not lower the loss. A cut drops all weights up to its size. Each member
+of the ensemble finds its own cut and its own pairs on the rows that it held out; their graphs are then averaged, and the
+averages keep as many edges as the members do.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Generic, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from contextualdag.projection import Order
+from contextualdag.projection.ordering import TRAINING_STARTS
+from contextualdag.training.data import Folds, Rows
+from contextualdag.training.loss import gains, graph_loss
+from contextualdag.training.trainer import Fit, Learned
+
+N_CUTS = 64  # each leaves the share CUT_DECAY of the edges that the one before left
+CUT_DECAY = 0.93
+MANY_ENTRIES, FEW_ENTRIES = 1 << 27, 1 << 20  # of graphs after several cuts, at once on a GPU and elsewhere
+RARE = 0.02  # a pair that is an edge in no larger share of contexts is dropped
+AVERAGED = Order(starts=TRAINING_STARTS)  # how mean graphs become acyclic
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Cuts, from zero on, and what each leaves: the mean number of edges and the loss on rows held out."""
+
+    cuts: list[float]
+    n_edges: list[float]
+    losses: list[float]
+
+    @property
+    def best(self) -> int:
+        """Index of the cut of least loss; the larger cut on ties."""
+        return min(range(len(self.cuts)), key=lambda i: (self.losses[i], -i))
+
+    def loss_with(self, n_edges: float) -> float:
+        """The loss with as many edges, between those of the nearest cuts."""
+        return self._at_count(n_edges, self.losses)
+
+    def cut_to(self, n_edges: float) -> float:
+        """The cut that leaves as many edges, between the nearest cuts."""
+        return self._at_count(n_edges, self.cuts)
+
+    def at(self, cut: float) -> tuple[float, float]:
+        """The number of edges and the loss of a cut, between those of the nearest cuts."""
+        n_edges, loss = (float(np.interp(cut, self.cuts, values)) for values in (self.n_edges, self.losses))
+        return n_edges, loss
+
+    def nearest(self, n_edges: float) -> int:
+        """Index of the cut that leaves the number of edges nearest to `n_edges`."""
+        return _nearest(self.n_edges, n_edges)
+
+    def _at_count(self, n_edges: float, values: list[float]) -> float:
+        return float(np.interp(-n_edges, [-count for count in self.n_edges], values))
+
+
+@dataclass(frozen=True)
+class Refit(Generic[Learned]):
+    """Second fits, on the supports of the first and without shrinkage, and how their weights become graphs.
+
+    Attributes
+    ----------
+    fits : tuple of Fit
+        One for each member.
+    member_cuts : Tensor of shape (members, p, p)
+        Cuts that each member applies to its own weights before they are averaged, infinite for pairs that it drops; zero
+        where there is a single member, whose weights are cut once, as the average.
+    pairs : Tensor of bool, shape (p, p)
+        Pairs that may be edges of the averages.
+    curve : Curve
+        Cuts of the averages. Its losses are those that members alone reach with as many edges, on average over members.
+    best : int
+        Index of the selected cut in `curve`.
+    loss : float
+        What points of the path are compared by: the least loss over cuts of each member alone, the mean over members. The
+        loss of the averages would favour dense graphs, whose errors averaging removes.
+    split_half_loss : float
+        The same where the pairs of each half of the rows were found on the other half, so that luck does not count.
+    polished : bool
+        Whether the refit was trained with more patience, as that of the selected point is in the end.
+    """
+
+    fits: tuple[Fit[Learned], ...]
+    member_cuts: Tensor
+    pairs: Tensor
+    curve: Curve
+    best: int
+    loss: float
+    split_half_loss: float
+    polished: bool = False
+
+    @property
+    def best_cut(self) -> float:
+        """The selected cut."""
+        return self.curve.cuts[self.best]
+
+    def member_graphs(self, weights: Sequence[Tensor]) -> list[Tensor]:
+        """Graphs (n, p, p) of each member, from its weights on its support."""
+        return _above(weights, self.member_cuts)
+
+    def mean_graphs(self, weights: Sequence[Tensor], cut: float) -> Tensor:
+        """Averages (n, p, p) of the members' graphs, without weights up to the cut."""
+        W = average(self.member_graphs(weights))
+        return torch.where((W.abs() > cut) & self.pairs.to(W.device), W, 0)
+
+
+def average(graphs: Sequence[Tensor]) -> Tensor:
+    """The mean of the members' graphs as a DAG: where they disagree, its acyclic part of largest weight."""
+    return graphs[0] if len(graphs) == 1 else AVERAGED(torch.stack(list(graphs)).mean(0))
+
+
+def candidate_cuts(W: Tensor) -> tuple[list[float], list[float]]:
+    """Zero and cuts that leave fewer and fewer edges of graphs (n, p, p), and the mean numbers of edges that they leave."""
+    sizes = W.abs().flatten()
+    sizes = sizes[sizes > 0].sort().values
+    left = {round(len(sizes) * CUT_DECAY**step) for step in range(N_CUTS)}
+    counts = [count for count in sorted(left, reverse=True) if count < len(sizes)]
+    cuts = sizes[len(sizes) - 1 - torch.tensor(counts, dtype=torch.long, device=sizes.device)]
+    above = len(sizes) - torch.searchsorted(sizes, cuts, right=True)
+    return [0.0, *cuts.tolist()], [count / len(W) for count in (len(sizes), *above.tolist())]
+
+
+def strongest(W: Tensor, n_edges: float) -> Tensor:
+    """Graphs (n, p, p) with at most so many edges on average, the strongest ones."""
+    sizes = W.abs().flatten().sort(descending=True).values
+    count = round(n_edges * len(W))
+    return torch.where(W.abs() > sizes[count], W, 0) if count < len(sizes) else W
+
+
+def prune(fits: tuple[Fit[Learned], ...], weights: Sequence[Tensor], folds: Folds) -> Refit[Learned]:
+    """Find cuts and pairs for refitted graphs (n, p, p) of each member, on the rows that each held out.
+
+    The averages keep as many edges as their members do on average. Their own loss would keep more: an edge that few members
+    have gets a small weight in the average and still helps a little. And there may be no row that all members held out.
+    """
+    members = [_prune_member(W[index], folds.rows[index]) for W, index in zip(weights, folds.held_out, strict=True)]
+    loss = sum(min(member.curve.losses) for member in members) / len(members)
+    split_half_loss = sum(member.split_half_loss for member in members) / len(members)
+    if len(members) == 1:
+        (only,) = members
+        uncut = torch.zeros(1, *only.pairs.shape, device=only.pairs.device)
+        return Refit(fits, uncut, only.pairs, only.curve, only.best, loss, split_half_loss)
+    member_cuts = torch.stack([member.cut_by_pair for member in members])
+    n_edges = sum(member.curve.n_edges[member.best] for member in members) / len(members)
+    W = average(_above(weights, member_cuts))
+    cuts, counts = candidate_cuts(W)
+    often = (W.abs() > cuts[_nearest(counts, n_edges)]).sum(0) > RARE * len(W)
+    pairs = often & (torch.stack([member.gains for member in members]).sum(0) > 0)
+    curve = average_curve(W * pairs, [member.curve for member in members])
+    return Refit(fits, member_cuts, pairs, curve, curve.nearest(n_edges), loss, split_half_loss)
+
+
+def average_curve(W: Tensor, curves: Sequence[Curve]) -> Curve:
+    """Cuts of averages W (n, p, p), with the losses that members alone reach with as many edges, on average."""
+    cuts, n_edges = candidate_cuts(W)
+    losses = [sum(curve.loss_with(count) for curve in curves) / len(curves) for count in n_edges]
+    return Curve(cuts, n_edges, losses)
+
+
+class _Member(NamedTuple):
+    """What is kept of one member's weights: its pairs (p, p), the losses of cuts with these alone, the selected cut.
+
+    `gains` (p, p) is how much each pair lowers the sum of errors, after a first cut.
+    """
+
+    pairs: Tensor
+    gains: Tensor
+    curve: Curve
+    best: int
+    split_half_loss: float
+
+    @property
+    def cut_by_pair(self) -> Tensor:
+        """The cut of each pair (p, p), infinite for those dropped."""
+        return torch.where(self.pairs, self.curve.cuts[self.best], math.inf)
+
+
+def _prune_member(W: Tensor, rows: Rows) -> _Member:
+    """Find the pairs and the cut of one member.
+
+    At the border of the region where it is an edge, a pair's weight fades out, and so small a weight does no harm to the
+    loss even where it is wrong. So cuts compete as if what they keep had at least half of its pair's usual weight.
+    """
+    first = _curve(W, rows)
+    kept = torch.where(W.abs() > first.cuts[first.best], W, 0)
+    gained = gains(kept, rows)
+    pairs = _useful_pairs(kept, gained)
+    usual = torch.where(kept != 0, kept.abs(), math.nan).nanmedian(0).values.nan_to_num()
+    W = W * pairs
+    raised = W.sign() * torch.maximum(W.abs(), usual / 2)
+    curve, raised_curve = _curves(W, [W, raised], rows)
+    return _Member(pairs, gained, curve, raised_curve.best, _split_half_loss(kept, rows))
+
+
+def _split_half_loss(W: Tensor, rows: Rows) -> float:
+    """The loss of each half of the rows with the pairs that are useful on the other half."""
+    kept = torch.empty_like(W)
+    halves = (slice(0, None, 2), slice(1, None, 2))
+    for half, other in (halves, halves[::-1]):
+        kept[half] = W[half] * _useful_pairs(W[other], gains(W[other], rows[other]))
+    return float(graph_loss(kept, rows))
+
+
+def _useful_pairs(W: Tensor, gained: Tensor) -> Tensor:
+    """Pairs (p, p) that are edges in more than a few contexts and without which the loss would rise."""
+    return (gained > 0) & ((W != 0).sum(0) > RARE * len(W))
+
+
+def _curve(W: Tensor, rows: Rows) -> Curve:
+    (curve,) = _curves(W, [W], rows)
+    return curve
+
+
+def _curves(W: Tensor, variants: Sequence[Tensor], rows: Rows) -> list[Curve]:
+    """The losses of cuts of W (n, p, p), for each of several tensors of weights of which the cuts keep the same entries."""
+    cuts, n_edges = candidate_cuts(W)
+    losses: list[list[Tensor]] = [[] for _ in variants]
+    at_once = max(1, (MANY_ENTRIES if W.device.type == "cuda" else FEW_ENTRIES) // W.numel())
+    for some in torch.split(torch.tensor(cuts, dtype=W.dtype, device=W.device), at_once):
+        above = W.abs() > some[:, None, None, None]
+        for found, weights in zip(losses, variants, strict=True):
+            found.append(graph_loss(torch.where(above, weights, 0), rows))
+    # One look from the host for all cuts.
+    return [Curve(cuts, n_edges, torch.cat(found).tolist()) for found in losses]
+
+
+def _nearest(counts: Sequence[float], n_edges: float) -> int:
+    return min(range(len(counts)), key=lambda i: abs(counts[i] - n_edges))
+
+
+def _above(weights: Sequence[Tensor], cuts: Tensor) -> list[Tensor]:
+    return [torch.where(W.abs() > cut.to(W), W, 0) for W, cut in zip(weights, cuts, strict=True)]

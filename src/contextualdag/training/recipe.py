@@ -1,0 +1,178 @@
+"""The method, from top to bottom.
+
+`learn` is what a fit does once tables have been read. `learn_graphs` is the method for graphs that vary with the context:
+
+1. the mean of the variables given the context is removed;
+2. networks that map a context to a matrix are trained without constraints, then behind a projection that makes every
+   matrix a DAG, then for a falling sequence of budgets of the l1 norm, each from the networks of the budget before: the
+   path;
+3. points of the path are refitted on their supports without shrinkage, and their weak edges pruned;
+4. the point of least loss on rows held out is selected, or the one that the user asks for;
+5. one graph for all contexts is fitted too, and selected where it predicts rows held out as well;
+6. the refit of the selected point is trained once more, with more patience;
+7. the graphs of the members of the ensemble, each of which held out other rows, are averaged.
+
+`learn_group_graphs` is the method for graphs that do not vary, or only from cluster to cluster. Problems of one shape are
+solved side by side: what the steps yield is carried out by a `contextualdag.training.runner.Runner`, which documents the
+protocol.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from contextualdag.network import MeanNetwork
+from contextualdag.training import selection as selections
+from contextualdag.training.constant import SplitMoments, group_path, one_graph_path, penalty_grid
+from contextualdag.training.data import Folds, Rows
+from contextualdag.training.ensemble import Ensemble, draw_networks
+from contextualdag.training.loss import Moments, errors, explained_variance, residuals, row_errors
+from contextualdag.training.means import fit_means, without_means
+from contextualdag.training.problem import NetworkSettings, Outcome, Problem
+from contextualdag.training.runner import Runner, Steps
+from contextualdag.training.solution import ClusterGraphs, ConstantGraph, Solution, nearest_centre
+
+N_PENALTIES = 20  # of the constant candidate
+ROWS_IN_A_CLUSTER = 100
+
+
+def learn(problems: Sequence[Problem]) -> list[Outcome]:
+    """Solve problems of one shape, side by side where that helps."""
+    drawn = [draw_networks(problem) for problem in problems]
+    means = [networks.mean for networks in drawn]
+    problems = _without_means(problems, means)
+    folds = [problem.folds() for problem in problems]
+    if isinstance(problems[0].settings, NetworkSettings):
+        ensembles = [Ensemble(*given) for given in zip(problems, folds, drawn, strict=True)]
+        splits = [split for one in folds for split in one.splits]
+        runner = Runner(ensembles[0].network, ensembles[0].layer, splits, ensembles[0].settings.training)
+        solutions = runner.run([learn_graphs(ensemble) for ensemble in ensembles])
+    else:
+        solutions = [learn_group_graphs(problem, its_folds) for problem, its_folds in zip(problems, folds, strict=True)]
+    found = zip(solutions, folds, problems, means, strict=True)
+    return [
+        Outcome(solution, mean, *_score(solution, its_folds, len(problem.split.train), mean))
+        for solution, its_folds, problem, mean in found
+    ]
+
+
+def learn_graphs(ensemble: "Ensemble") -> Steps[Solution]:
+    """Learn a graph for every context, with an ensemble of networks."""
+    settings, path = ensemble.settings, ensemble.path
+
+    # A path of warm-started fits, from dense graphs to empty ones.
+    if not path.pretrained:
+        yield from ensemble.pretrain()
+    if path.largest_budget is None:
+        yield from ensemble.fit_without_budget()
+    while (budget := ensemble.next_budget()) is not None:
+        yield from ensemble.fit_budget(budget)
+    if settings.selection == "min":
+        return ensemble.solution(selections.least_validation_loss(path.points))
+
+    # Refits without shrinkage, until the point of least refit loss is found.
+    while (index := selections.next_to_refit(path.points)) is not None:
+        yield from ensemble.refit(index)
+    selected = selections.least_refit_loss(path.points)
+
+    # One graph for all contexts, if it predicts rows held out as well.
+    if settings.consider_constant and ensemble.folds.rows.mask is None:
+        constant = one_graph_path(ensemble.folds.splits[: settings.n_folds], ensemble.problem.allowed, N_PENALTIES)
+        if selections.predicts_as_well(constant, path.points, selected):
+            solution = ConstantGraph(tuple(constant), selections.least_refit_loss(constant))
+            return _select(solution, settings.selection, ensemble.folds)
+
+    # The refit that is reported is trained with more patience.
+    if not isinstance(settings.selection, str):
+        for index in selections.to_refit_for(path.points, settings.selection):
+            yield from ensemble.refit(index)
+        selected = selections.with_n_edges(path.points, settings.selection)
+    refit = path.points[selected.index].refit
+    if refit is not None and not refit.polished:
+        yield from ensemble.refit(selected.index, polish=True)
+    return _select(ensemble.solution(selected), settings.selection, ensemble.folds)
+
+
+def learn_group_graphs(problem: Problem, folds: Folds) -> Solution:
+    """Learn one graph for all contexts, or one for each cluster of them, along a path of l1 penalties."""
+    settings, train, held_out = problem.group_settings, problem.split.train, problem.split.held_out
+    centres = _cluster(train.Z, settings.n_clusters, problem.seed) if settings.clustered else None
+    n_groups = 1 if centres is None else len(centres)
+    moments = SplitMoments(
+        Moments.of(train, nearest_centre(train.Z, centres), n_groups),
+        Moments.of(held_out, nearest_centre(held_out.Z, centres), n_groups),
+    )
+    penalties = settings.penalties or penalty_grid(moments.train.S, settings.n_penalties)
+    with_refits = settings.selection != "min"
+    points = tuple(group_path(moments, penalties, problem.allowed, settings.cut, with_refits))
+    first = selections.least_validation_loss(points)
+    solution = ConstantGraph(points, first) if centres is None else ClusterGraphs(points, first, centres)
+    return _select(solution, settings.selection, folds)
+
+
+def _without_means(problems: Sequence[Problem], networks: Sequence[MeanNetwork | None]) -> list[Problem]:
+    """The problems with the means given the context removed, where a mean network is to be fitted."""
+    fitted = {i: network for i, network in enumerate(networks) if network is not None}
+    fit_means(list(fitted.values()), [problems[i].split for i in fitted])
+    centred = list(problems)
+    for i, network in fitted.items():
+        centred[i] = replace(problems[i], split=without_means(problems[i].split, network))
+    return centred
+
+
+def _cluster(Z: Tensor, n_clusters: int | None, seed: int) -> Tensor:
+    """Centres (g, m) of clusters of contexts, by k-means."""
+    from sklearn.cluster import KMeans
+
+    wanted = n_clusters or math.ceil(len(Z) / ROWS_IN_A_CLUSTER)
+    found = KMeans(min(wanted, len(torch.unique(Z, dim=0))), n_init=10, random_state=seed).fit(Z.cpu().numpy())
+    return torch.tensor(found.cluster_centers_, dtype=torch.float32, device=Z.device)
+
+
+def _select(solution: Solution, selection: str | float, folds: Folds) -> Solution:
+    """The point of a solution's path that a `selection` parameter asks for."""
+    points = solution.points
+    if not isinstance(selection, str):
+        return solution.at(selections.with_n_edges(points, selection))
+    if selection == "min":
+        return solution.at(selections.least_validation_loss(points))
+    best = solution.at(selections.least_refit_loss(points))
+    if selection == "relaxed":
+        return best
+    _, rows, W = _predictions(best, folds)
+    losses: list[float] = row_errors(errors(residuals(rows.X, W), rows), rows).tolist()
+    return solution.at(selections.within_one_standard_error(points, losses))
+
+
+def _predictions(solution: Solution, folds: Folds) -> tuple[Tensor, Rows, Tensor]:
+    """Rows that were held out, as indices and as rows, with the graphs of members that did not see them.
+
+    Where members hold out different rows, each predicts its own, with as many edges as are selected; the rows that all hold
+    out are predicted by the average.
+    """
+    if all(torch.equal(held_out, folds.held_out[0]) for held_out in folds.held_out):
+        index = folds.held_out[0]
+        rows = folds.rows[index]
+        return index, rows, solution.graphs(rows.Z, rows.mask)
+    members = solution.member_graphs(folds.rows.Z, folds.rows.mask)
+    index = torch.cat(folds.held_out)
+    W = torch.cat([own[held_out] for own, held_out in zip(members, folds.held_out, strict=True)])
+    return index, folds.rows[index], W
+
+
+def _score(solution: Solution, folds: Folds, n_train: int, mean: MeanNetwork | None) -> tuple[float, int]:
+    """Share of the variance of rows held out that is explained, and how many rows these are.
+
+    Only rows outside the training set count: the means are fitted to all of that.
+    """
+    index, rows, W = _predictions(solution, folds)
+    unseen = index >= n_train
+    n_unseen = len(set(index[unseen].tolist()))
+    if n_unseen == 0:
+        return math.nan, 0
+    X = rows.X if mean is None else rows.X + mean(rows.Z)
+    left, given = (table[unseen].double().cpu().numpy() for table in (residuals(rows.X, W), X))
+    return explained_variance(left, given), n_unseen

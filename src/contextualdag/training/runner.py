@@ -1,0 +1,120 @@
+"""Trainings that run side by side: how they are asked for, and who carries them out.
+
+The protocol. A step of the recipe that needs trained networks is a generator. It never trains: it yields a list of
+`Training`, one for each member of its ensemble, is sent the list of `Fit` that came of them, and returns its result:
+
+    def step(...) -> Steps[Result]:
+        fits = yield [Training(...), Training(...)]
+        return Result(fits)
+
+So that several models can be fitted at once, a `Runner` drives their generators round by round: it collects what all of them
+ask for, carries it out, and sends the outcome back. On a GPU the trainings of one round run side by side in one CUDA graph,
+elsewhere one after another. A single fit is the case of one generator.
+"""
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+import torch
+from torch import nn
+
+from contextualdag.projection import DAGProjection
+from contextualdag.training.cuda_graph import GraphTrainer, can_capture
+from contextualdag.training.data import Rows, Split
+from contextualdag.training.trainer import Fit, NoProjection, State, Training, TrainingSettings, train
+
+Result = TypeVar("Result")
+Steps = Generator[list[Training], list[Fit[State]], Result]
+
+
+class Runner:
+    """Carries out trainings of networks of one shape, each in a slot with data of its own, all of one size.
+
+    Parameters
+    ----------
+    network, layer : nn.Module
+        The shape of all networks and the projection behind them, on the device of the data. Their weights and budgets are
+        set anew for every training.
+    splits : sequence of Split
+        The data of each slot.
+    settings : TrainingSettings
+        Settings of every training.
+    """
+
+    def __init__(
+        self, network: nn.Module, layer: DAGProjection, splits: Sequence[Split], settings: TrainingSettings
+    ) -> None:
+        self._network, self._layer, self._splits, self._settings = network, layer, splits, settings
+        self._graph_trainers: dict[bool, GraphTrainer] = {}
+
+    def run(self, models: Sequence[Steps[Result]]) -> list[Result]:
+        """Drive the generators of several models to their end and return their results.
+
+        Every model has equally many members, whose slots are next to each other.
+        """
+        n_members = len(self._splits) // max(len(models), 1)
+        results: dict[int, Result] = {}
+        wanted: dict[int, list[Training]] = {}
+
+        def advance(model: int, fits: list[Fit[State]] | None) -> None:
+            try:
+                wanted[model] = next(models[model]) if fits is None else models[model].send(fits)
+            except StopIteration as end:
+                results[model] = end.value
+
+        try:
+            for model in range(len(models)):
+                advance(model, None)
+            while wanted:
+                fits = self.train({m * n_members + k: one for m, some in wanted.items() for k, one in enumerate(some)})
+                counts = {model: len(some) for model, some in wanted.items()}
+                wanted.clear()
+                for model, count in counts.items():
+                    advance(model, [fits[model * n_members + k] for k in range(count)])
+        finally:
+            for steps in models:  # so that what they hold open, such as a progress bar, is closed after an interruption
+                steps.close()
+        return [results[model] for model in range(len(models))]
+
+    def train(self, trainings: Mapping[int, Training]) -> dict[int, Fit[State]]:
+        """Carry out one training for each of some slots."""
+        fits: dict[int, Fit[State]] = {}
+        for projected in (False, True):
+            some = {slot: training for slot, training in trainings.items() if (training.l1_budget is not None) == projected}
+            layer = self._layer if projected else NoProjection()
+            if not some:
+                continue
+            if can_capture(layer, self._splits[0], self._settings):
+                fits |= self._graph_trainer(projected, layer).run(some)
+            else:
+                fits |= {slot: self._train_alone(slot, layer, training) for slot, training in some.items()}
+        return dict(sorted(fits.items()))
+
+    def _graph_trainer(self, projected: bool, layer: nn.Module) -> GraphTrainer:
+        if projected not in self._graph_trainers:
+            # Without the projection one CUDA graph serves pre-training, which may have no mask, and refits.
+            splits = self._splits if projected else [_with_masks(split) for split in self._splits]
+            self._graph_trainers[projected] = GraphTrainer(self._network, layer, splits, self._settings)
+        return self._graph_trainers[projected]
+
+    def _train_alone(self, slot: int, layer: nn.Module, training: Training) -> Fit[State]:
+        split = self._splits[slot]
+        split = Split(replace(split.train, mask=training.mask), replace(split.held_out, mask=training.mask_val))
+        self._network.load_state_dict(training.start)
+        if training.l1_budget is not None:
+            self._layer.l1_budget = training.l1_budget
+        torch.manual_seed(training.seed)
+        settings = replace(self._settings, patience=training.patience * self._settings.patience)
+        return train(self._network, layer, split, settings, progress=training.progress, keep_last=training.keep_last)
+
+
+def _with_masks(split: Split) -> Split:
+    return Split(_with_mask(split.train), _with_mask(split.held_out))
+
+
+def _with_mask(rows: Rows) -> Rows:
+    if rows.mask is not None:
+        return rows
+    (n, p), like = rows.X.shape, rows.X
+    return replace(rows, mask=torch.ones(n, p, p, dtype=like.dtype, device=like.device))

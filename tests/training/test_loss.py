@@ -1,0 +1,114 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from contextualdag.training.data import Rows
+from contextualdag.training.loss import (
+    Moments,
+    array_residuals,
+    errors,
+    explained_variance,
+    gains,
+    graph_loss,
+    mean_error,
+    moment_errors,
+    residuals,
+    row_errors,
+)
+
+
+@pytest.fixture
+def rows():
+    generator = torch.Generator().manual_seed(0)
+    X, Z = (torch.randn(7, size, generator=generator, dtype=torch.float64) for size in (3, 2))
+    return Rows(X, Z)
+
+
+@pytest.fixture
+def W():
+    return torch.triu(torch.randn(7, 3, 3, generator=torch.Generator().manual_seed(1), dtype=torch.float64), 1)
+
+
+@pytest.fixture
+def weighted(rows):
+    """The same rows with all that can change the loss."""
+    scored = torch.ones(7, 3, dtype=torch.bool)
+    scored[2, 1] = scored[4, 0] = scored[4, 2] = False
+    weight = torch.tensor([1.0, 2.0, 0.5, 1.0, 3.0, 0.0, 1.0], dtype=torch.float64)
+    return replace(rows, weight=weight, scored=scored, scale=torch.tensor([1.0, 0.5, 4.0], dtype=torch.float64))
+
+
+def test_residuals_and_their_gradient(rows, W):
+    expected = rows.X - torch.einsum("nj,njk->nk", rows.X, W)
+    torch.testing.assert_close(residuals(rows.X, W), expected)
+    np.testing.assert_allclose(array_residuals(rows.X.numpy(), W.numpy()), expected.numpy())
+    torch.testing.assert_close(residuals(rows.X, torch.stack([W, 2 * W]))[0], expected)
+    assert torch.autograd.gradcheck(lambda W: residuals(rows.X, W), W.clone().requires_grad_())
+
+
+def test_the_loss_is_the_mean_of_squares(rows, W):
+    squares = residuals(rows.X, W) ** 2
+    assert float(graph_loss(W, rows)) == pytest.approx(float(squares.mean()))
+    torch.testing.assert_close(graph_loss(torch.stack([W, 0 * W]), rows)[1], (rows.X**2).mean())
+    torch.testing.assert_close(row_errors(errors(residuals(rows.X, W), rows), rows), squares.mean(1))
+
+
+def test_scales_weights_and_entries_that_do_not_count(weighted, W):
+    r, total, count = residuals(weighted.X, W), 0.0, 0.0
+    for i in range(7):
+        for k in range(3):
+            if weighted.scored[i, k]:
+                total += float(weighted.weight[i] * (r[i, k] / weighted.scale[k]) ** 2)
+                count += float(weighted.weight[i])
+    assert float(graph_loss(W, weighted)) == pytest.approx(total / count)
+    of_row = row_errors(errors(r, weighted), weighted)
+    assert float(of_row[4]) == pytest.approx(float((r[4, 1] / 0.5) ** 2))
+
+
+def test_stacked_rows_have_one_mean_each(weighted, W):
+    both = Rows(*(torch.stack([tensor, tensor]) for tensor in (weighted.X, weighted.Z)))
+    both = replace(both, weight=weighted.weight.expand(2, 7), scored=weighted.scored.expand(2, 7, 3), scale=weighted.scale)
+    r = torch.stack([residuals(weighted.X, W), residuals(weighted.X, 2 * W)])
+    found = mean_error(errors(r, both), both)
+    torch.testing.assert_close(found, torch.stack([graph_loss(W, weighted), graph_loss(2 * W, weighted)]))
+
+
+@pytest.mark.parametrize("which", ["rows", "weighted"])
+def test_gains_are_what_the_sum_rises_by_without_an_edge(which, W, request):
+    rows = request.getfixturevalue(which)
+    entries = torch.ones(7, 3, dtype=torch.float64) if rows.weight is None else rows.weight[:, None] * rows.scored
+    before = (errors(residuals(rows.X, W), rows) * entries).sum()
+    for j, k in ((0, 1), (0, 2), (1, 2)):
+        without = W.clone()
+        without[:, j, k] = 0
+        after = (errors(residuals(rows.X, without), rows) * entries).sum()
+        torch.testing.assert_close(gains(W, rows)[j, k], after - before)
+
+
+def test_moments_give_the_loss_of_graphs_that_do_not_vary(rows, W):
+    group = torch.tensor([0, 1, 0, 0, 1, 1, 0])
+    graphs = W[:2]
+    for weight in (None, torch.tensor([1.0, 2.0, 0.5, 1.0, 3.0, 0.0, 1.0], dtype=torch.float64)):
+        given = replace(rows, weight=weight)
+        moments = Moments.of(given, group, n_groups=2)
+        assert moments.loss(graphs) == pytest.approx(float(graph_loss(graphs[group], given)))
+    empty = Moments.of(rows, torch.zeros(7, dtype=torch.int64), n_groups=2)
+    assert empty.share.tolist() == [1.0, 0.0]
+    assert not empty.S[1].any()
+    with pytest.raises(ValueError, match="without noise scales"):
+        Moments.of(replace(rows, scale=torch.ones(3)), group, 2)
+
+
+def test_moment_errors(rows, W):
+    S = rows.X.T @ rows.X / 7
+    expected = (residuals(rows.X, W[:1].expand(7, 3, 3)) ** 2).sum(1).mean()
+    torch.testing.assert_close(moment_errors(S[None], W[:1])[0], expected)
+
+
+def test_explained_variance_leaves_out_constant_columns():
+    X = np.column_stack([np.arange(10.0), np.full(10, 3.0)])
+    assert explained_variance(np.zeros((10, 2)), X) == 1
+    assert explained_variance(X - X.mean(0), X) == 0
+    assert explained_variance(X[:, 1:], X[:, 1:]) == 0
