@@ -18,7 +18,7 @@ def benchmark(
     """
     import torch
 
-    from contextualdag.cli.progress import RunProgress
+    from contextualdag.progress import RunProgress
     from contextualdag.experiments import timing
     from contextualdag.experiments.timing_results import write_results
 

@@ -26,7 +26,7 @@ def reproduce(
     Example: contextualdag reproduce er-n --quick
     """
     from contextualdag.cli.outcome import FAILED, in_a_line, resumable
-    from contextualdag.cli.progress import RunProgress
+    from contextualdag.progress import RunProgress
     from contextualdag.errors import InvalidParameterError
     from contextualdag.experiments import reproduction
 

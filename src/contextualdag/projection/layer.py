@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from contextualdag.errors import InvalidInputError, InvalidParameterError, NotFittedError
+from contextualdag.errors import InvalidInputError, InvalidParameterError
 from contextualdag.graphs import break_cycles
 from contextualdag.projection.kernels.parts import in_parts
 from contextualdag.projection.l1 import AllReduce, l1_threshold, l1_threshold_on_device, soft_threshold_
@@ -230,6 +230,8 @@ class DAGProjection(nn.Module):
         told = torch.where(self.budget == 0, math.inf, torch.where(self.budget == math.inf, 0.0, math.nan))
         kept = torch.where(told.isnan() & (self.threshold_budget == self.budget), self.threshold, told)
         if bool(kept.isnan().any()):
+            from contextualdag.errors import NotFittedError  # imports scikit-learn
+
             raise NotFittedError(
                 "DAGProjection has no threshold yet for this l1_budget. Pass a batch in training mode first, or load a "
                 "state_dict of a layer that was trained with the same budget."
