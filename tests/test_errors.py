@@ -31,7 +31,7 @@ def test_what_is_not_fitted_has_no_fitted_attributes():
 
 
 def test_unknown_names():
-    with pytest.raises(AttributeError, match="module 'contextualdag.errors' has no attribute 'OtherError'"):
+    with pytest.raises(AttributeError, match=r"module 'contextualdag\.errors' has no attribute 'OtherError'"):
         errors.OtherError  # noqa: B018
 
 

@@ -208,9 +208,9 @@ def test_in_a_process_that_lacks_what_windows_lacks(tmp_path):
 
 def test_a_lock_belongs_to_one(tmp_path):
     lock = tmp_path / "lock"
-    with files.exclusive_lock(lock):
-        with pytest.raises(BlockingIOError, match="Another process holds the lock"), files.exclusive_lock(lock):
-            pytest.fail("held twice")
+    held = pytest.raises(BlockingIOError, match="Another process holds the lock")
+    with files.exclusive_lock(lock), held, files.exclusive_lock(lock):
+        pytest.fail("held twice")
     with files.exclusive_lock(lock):  # free again
         pass
 

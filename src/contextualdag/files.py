@@ -356,6 +356,4 @@ def _put_in_place(new: Path, target: Path, refuse_to_destroy: Callable[[Path], N
         # The next round renames the new folder into the free place.
         with contextlib.suppress(FileNotFoundError):
             target.rename(_sibling(target, "backup"))
-    raise PersistenceError(
-        f"{target} was replaced repeatedly by other processes; let one process save there at a time."
-    )
+    raise PersistenceError(f"{target} was replaced repeatedly by other processes; let one process save there at a time.")
