@@ -38,6 +38,14 @@ def way(request, monkeypatch):
     return request.param
 
 
+@pytest.fixture
+def _as_on_windows(monkeypatch):
+    """Without descriptors of folders, without locks and without the exchange of folders."""
+    monkeypatch.setattr(files, "_CAN_OPEN_FOLDERS", False)
+    monkeypatch.setattr(files, "_exchange", lambda one, other: False)
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+
+
 def assert_holds(path, expected, kind="example"):
     metadata, tensors = load_folder(path, kind)
     assert metadata == expected[0]
@@ -119,6 +127,130 @@ def test_leftovers_without_locks_are_removed_when_old(model, monkeypatch):
     save_folder(model, "example", *NEW)
     assert_holds(model, NEW)
     assert names_in(model.parent) == sorted(["model", fresh.name])
+
+
+@pytest.mark.usefixtures("_as_on_windows")
+def test_without_open_folders_and_locks(model, tmp_path):
+    old, fresh = files._sibling(model, "saving"), files._sibling(model, "saving")
+    old.mkdir()
+    fresh.mkdir()
+    os.utime(old, (0, 0))
+    assert_holds(model, OLD)
+    save_folder(model, "example", *NEW)
+    assert_holds(model, NEW)
+    assert names_in(model.parent) == sorted(["model", fresh.name])
+    with pytest.raises(PersistenceError, match="There is no folder"):
+        load_folder(tmp_path / "missing", "example")
+    (tmp_path / "file").write_text("precious")
+    with pytest.raises(PersistenceError, match="is a file where a folder was expected"):
+        save_folder(tmp_path / "file", "example", *NEW)
+    model.rename(files._sibling(model, "backup"))
+    assert_holds(model, NEW)
+
+
+@pytest.mark.usefixtures("_as_on_windows")
+@pytest.mark.parametrize("same_number", [True, False])
+def test_a_folder_replaced_while_it_is_read_by_path(model, monkeypatch, same_number):
+    save_folder(model.with_name("other"), "example", *NEW)
+    read, replaced = Path.read_bytes, []
+
+    def replace_meanwhile(file):
+        content = read(file)
+        if not replaced:  # once, after the first file
+            replaced.append(file)
+            model.rename(model.with_name("gone"))
+            model.with_name("other").rename(model)
+        return content
+
+    monkeypatch.setattr(Path, "read_bytes", replace_meanwhile)
+    if same_number:  # a new folder may get the number of a deleted one; it still differs in its time
+        os.utime(model, (0, 0))
+        monkeypatch.setattr(os.path, "samestat", lambda one, other: True)
+    assert_holds(model, NEW)
+    assert replaced
+
+
+WITHOUT = """
+import ctypes, os, sys
+import torch
+from pathlib import Path
+
+sys.modules["fcntl"] = None
+del os.O_DIRECTORY, os.O_NOFOLLOW
+os.supports_dir_fd, os.supports_fd = set(), set()
+
+
+def refuse(name):
+    raise TypeError("argument of type 'NoneType' is not iterable")
+
+
+ctypes.CDLL = refuse
+from contextualdag import files
+from contextualdag.folder import load_folder, save_folder
+
+parent = Path(sys.argv[1])
+for number in range(2):
+    save_folder(parent / "model", "example", {"number": number}, {"W": torch.full((3,), number)})
+    metadata, tensors = load_folder(parent / "model", "example")
+    print(metadata["number"], tensors["W"].tolist())
+files.write_file(parent / "file", b"content")
+with files.exclusive_lock(parent / "lock"), files.exclusive_lock(parent / "lock"):
+    print(sorted(os.listdir(parent)))
+"""
+
+
+def test_in_a_process_that_lacks_what_windows_lacks(tmp_path):
+    command = [sys.executable, "-c", WITHOUT, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["0 [0, 0, 0]", "1 [1, 1, 1]", "['file', 'lock', 'model']"]
+
+
+def test_a_lock_belongs_to_one(tmp_path):
+    lock = tmp_path / "lock"
+    held = pytest.raises(BlockingIOError, match="Another process holds the lock")
+    with files.exclusive_lock(lock), held, files.exclusive_lock(lock):
+        pytest.fail("held twice")
+    with files.exclusive_lock(lock):  # free again
+        pass
+
+
+def test_a_lock_can_be_waited_for(tmp_path):
+    lock, order = tmp_path / "lock", []
+
+    def take():
+        with files.exclusive_lock(lock, wait=True):
+            order.append("second")
+
+    with ThreadPoolExecutor(1) as pool:
+        with files.exclusive_lock(lock):
+            waiting = pool.submit(take)
+            time.sleep(0.05)
+            order.append("first")
+        waiting.result(timeout=10)
+    assert order == ["first", "second"]
+
+
+HOLDER = """
+import sys
+from pathlib import Path
+from contextualdag.files import exclusive_lock
+with exclusive_lock(Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_lock_ends_with_its_process(tmp_path):
+    lock = tmp_path / "lock"
+    command = [sys.executable, "-c", HOLDER, str(lock)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:  # noqa: S603
+        assert holder.stdout.readline() == "held\n"
+        with pytest.raises(BlockingIOError), files.exclusive_lock(lock):
+            pytest.fail("held twice")
+        holder.kill()
+        with files.exclusive_lock(lock, wait=True):
+            assert lock.exists()
 
 
 def test_load_restores_the_backup(model, caplog):

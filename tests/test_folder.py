@@ -169,7 +169,7 @@ def test_not_ours(tmp_path):
     assert "is not a contextualdag folder: it has no metadata.json" in refusal(tmp_path)
     for other in ("{}", "[1]", '{"format": "other"}'):
         (tmp_path / "metadata.json").write_text(other)
-        assert "is not a contextualdag folder: its metadata.json is of something else" in refusal(tmp_path)
+        assert "is not a contextualdag folder: its metadata.json belongs to something else" in refusal(tmp_path)
 
 
 def test_other_kind(model):
@@ -265,7 +265,7 @@ class Odd:
     ("metadata", "message"),
     [
         ({"a": [{"b": Odd()}]}, r"metadata\['a'\]\[0\]\['b'\] must be .* Got Odd instead"),
-        ({"a": np.zeros(2)}, r"metadata\['a'\] must be .* Got ndarray instead; arrays belong into the tensors"),
+        ({"a": np.zeros(2)}, r"metadata\['a'\] must be .* Got ndarray instead; pass arrays as tensors"),
         ({"a": torch.zeros(())}, r"metadata\['a'\] must be .* Got Tensor instead"),
         ({"a": {1, 2}}, r"metadata\['a'\] must be .* Got set instead"),
         ({"a": b"x"}, r"metadata\['a'\] must be .* Got bytes instead"),

@@ -1,7 +1,7 @@
-"""What data alone can tell of a DAG: the completed partially directed acyclic graph (CPDAG) of its equivalence class.
+"""The completed partially directed acyclic graph (CPDAG) of a DAG: what observational data can identify of it.
 
 DAGs with the same adjacent pairs and the same v-structures (j -> k <- l with j and l not adjacent) imply the same
-conditional independences. An edge has an arrow in the CPDAG if all those DAGs agree on it, and none otherwise.
+conditional independences. An edge is directed in the CPDAG if all those DAGs agree on its direction, otherwise undirected.
 """
 
 import numpy as np
@@ -27,7 +27,7 @@ def cpdag(graphs: ArrayLike) -> Edges:
     Returns
     -------
     array of bool, shape (n, p, p)
-        The edge j -> k is true at [j, k] alone, the edge j - k without direction at [j, k] and at [k, j].
+        A directed edge j -> k is true at [j, k] only, an undirected edge j - k at [j, k] and at [k, j].
 
     Raises
     ------
@@ -36,7 +36,7 @@ def cpdag(graphs: ArrayLike) -> Edges:
 
     Examples
     --------
-    A chain has the same CPDAG as a fork, without arrows. A collider is alone in its class.
+    A chain has the same CPDAG as a fork, with undirected edges. A collider is alone in its class.
 
     >>> import numpy as np
     >>> from contextualdag.cpdag import cpdag
@@ -71,17 +71,17 @@ def check_acyclic(edges: Edges, name: str) -> None:
 
 
 def distinct(rows: Edges) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Find rows (of any shape) that differ: where each is first seen, and which of these each row is equal to."""
+    """Find the distinct rows (of any shape): the first index of each, and which of them each row equals."""
     bits = np.packbits(rows.reshape(len(rows), -1), axis=1)
     _, first, of_each = np.unique(bits, axis=0, return_index=True, return_inverse=True)
     return first, of_each.reshape(-1)  # numpy 2.0 returns the latter as a column
 
 
 def _complete(dag: Edges) -> Edges:
-    """Keep the arrows of v-structures, then those that Meek's rules (1995) derive from them.
+    """Keep the directions of v-structures, then those that Meek's rules (1995) derive from them.
 
-    Rules one to three are enough where arrows start from v-structures only. Each is sound, so an arrow never goes against
-    the DAG, and rules may be applied to all pairs at once.
+    Rules one to three are enough if the directions come from v-structures only. Each is sound, so a direction never
+    contradicts the DAG, and rules may be applied to all pairs at once.
     """
     adjacent = dag | _reverse(dag)
     apart = ~(adjacent | np.eye(dag.shape[1], dtype=bool))
@@ -99,7 +99,7 @@ def _complete(dag: Edges) -> Edges:
 def _third_rule(arrows: Edges, lines: Edges, apart: Edges) -> Edges:
     """Find j - k with j - l -> k and j - m -> k, l and m apart; k -> j would force l -> j <- m, a new v-structure."""
     forced = np.zeros_like(arrows)
-    # The search costs p**4 a graph, and few graphs have a line with two such ways round it.
+    # The search costs p**4 per graph, and few graphs have a line with two such paths around it.
     some = np.flatnonzero((lines & (_count(lines, arrows) >= 2)).any((1, 2)))
     arrows, lines, apart = arrows[some], lines[some], apart[some]
     for k in range(arrows.shape[1] if len(some) else 0):
@@ -109,7 +109,7 @@ def _third_rule(arrows: Edges, lines: Edges, apart: Edges) -> Edges:
 
 
 def _via(first: Edges, second: Edges) -> Edges:
-    """Tell which pairs (j, k) have a node l with ``first[j, l]`` and ``second[l, k]``."""
+    """Which pairs (j, k) have a node l with ``first[j, l]`` and ``second[l, k]``."""
     return np.asarray(_count(first, second) > 0)
 
 

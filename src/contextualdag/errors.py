@@ -1,28 +1,37 @@
-"""The exceptions of this library. Every message names what was wrong, what was expected and what was got."""
+"""The exceptions of this library. Every message says what was wrong, what was expected and what was given."""
+
+from typing import TYPE_CHECKING, Any
+
+__all__ = [
+    "ContextualDAGError",
+    "CyclicGraphError",
+    "InvalidInputError",
+    "InvalidParameterError",
+    "NotFittedError",
+    "PersistenceError",
+    "SweepError",
+    "TrainingError",
+]
 
 
 class ContextualDAGError(Exception):
-    """Base of every exception raised on purpose by contextualdag."""
+    """Base class of the exceptions that contextualdag raises on purpose."""
 
 
 class InvalidParameterError(ContextualDAGError, ValueError, TypeError):
-    """A setting has the wrong type or lies outside its range."""
+    """A parameter has the wrong type or is out of range."""
 
 
 class InvalidInputError(ContextualDAGError, ValueError, TypeError):
-    """An array has the wrong shape, type or content."""
+    """An array or table has the wrong shape, type or content."""
 
 
 class CyclicGraphError(ContextualDAGError, ValueError):
     """A graph that had to be acyclic has a cycle."""
 
 
-class NotFittedError(ContextualDAGError, RuntimeError):
-    """Something learned in training was asked for before any training."""
-
-
 class TrainingError(ContextualDAGError, RuntimeError):
-    """Training could not go on."""
+    """Training failed."""
 
 
 class PersistenceError(ContextualDAGError, OSError):
@@ -31,3 +40,20 @@ class PersistenceError(ContextualDAGError, OSError):
 
 class SweepError(ContextualDAGError, RuntimeError):
     """A sweep could not start or go on. Its finished cells are kept."""
+
+
+if TYPE_CHECKING:
+
+    class NotFittedError(ContextualDAGError, ValueError, AttributeError):
+        """A fitted attribute or method was used before `fit`; also a ``sklearn.exceptions.NotFittedError``."""
+
+
+def __getattr__(name: str) -> Any:
+    # Importing scikit-learn takes a second, so the subclass of its exception is made when it is first used.
+    if name != "NotFittedError":
+        raise AttributeError(f"module '{__name__}' has no attribute {name!r}")
+    from sklearn.exceptions import NotFittedError as NotFittedErrorOfSklearn
+
+    text = "A fitted attribute or method was used before `fit`; also a ``sklearn.exceptions.NotFittedError``."
+    body = {"__doc__": text, "__module__": __name__}
+    return globals().setdefault(name, type(name, (ContextualDAGError, NotFittedErrorOfSklearn), body))

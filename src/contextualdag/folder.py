@@ -1,6 +1,6 @@
-"""Tensors and metadata, to a folder and back: safetensors and JSON, never pickle.
+"""Save tensors and metadata to a folder and load them again: safetensors and JSON, never pickle.
 
-This file knows what is in a folder; `contextualdag.files` knows how to read and to replace one in a single step.
+This module defines the content of a folder; `contextualdag.files` reads and replaces folders in one step.
 """
 
 import contextlib
@@ -39,27 +39,27 @@ _DEEPEST = 64
 
 
 def save_folder(path: str | os.PathLike[str], kind: str, metadata: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
-    """Write tensors and metadata to a folder, all of it or nothing.
+    """Write tensors and metadata to a folder, completely or not at all.
 
-    Whenever the process is killed, the folder holds afterwards either all of the old content or all of the new one.
-    Missing parent folders are created. What killed saves left next to the folder is removed.
+    If the process is killed, the folder holds either all of the old content or all of the new one. Missing parent folders
+    are created. Hidden folders that killed saves left next to it are removed.
 
     Parameters
     ----------
     path : str or path-like
         The folder. If it exists, it must be empty or hold nothing but an earlier save, which is replaced.
     kind : str
-        What the folder holds, for example "ContextualDAG". `load_folder` must ask for the same.
+        Kind of the content, for example "ContextualDAG". `load_folder` must be given the same.
     metadata : mapping
-        What JSON can hold: strings as keys; None, booleans, numbers, strings, lists and mappings as values. Tuples
-        come back as lists and numpy scalars as Python numbers. Infinities and NaN are kept.
+        Values that JSON can hold: strings as keys; None, booleans, numbers, strings, lists and mappings as values. Tuples
+        are loaded as lists and numpy scalars as Python numbers. Infinities and NaN are kept.
     tensors : mapping of str to Tensor
         Dense tensors on any device. They are copied to the CPU and not changed.
 
     Raises
     ------
     PersistenceError
-        If the content cannot be stored, or the folder cannot be written or is not ours to replace.
+        If the content cannot be stored, or the folder cannot be written or holds something else than a save.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def save_folder(path: str | os.PathLike[str], kind: str, metadata: Mapping[str, 
     ({'kappa': 0.5}, {'W': tensor([[1., 0.],
             [0., 1.]])})
     """
-    # Everything that depends on the caller's content fails here, before the disk is touched.
+    # Content that cannot be stored fails here, before anything is written.
     content = _encode(metadata, "metadata")
     tensor_data = safetensors.torch.save({name: _storable(name, tensor) for name, tensor in tensors.items()})
     document = {
@@ -80,7 +80,7 @@ def save_folder(path: str | os.PathLike[str], kind: str, metadata: Mapping[str, 
         "format_version": FORMAT_VERSION,
         "kind": kind,
         "versions": {
-            # Not imported, because the package imports this module, directly or not.
+            # Not imported, because the package imports this module.
             "contextualdag": sys.modules["contextualdag"].__version__,
             "torch": str(torch.__version__),
             "numpy": np.__version__,
@@ -100,7 +100,7 @@ def save_folder(path: str | os.PathLike[str], kind: str, metadata: Mapping[str, 
 def load_folder(
     path: str | os.PathLike[str], kind: str, device: str | torch.device = "cpu"
 ) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Read what `save_folder` wrote, after a check that nothing is missing or changed.
+    """Load what `save_folder` wrote, and check that nothing is missing or changed.
 
     Nothing in the folder is ever executed. The check finds damage; it does not prove who wrote the folder.
 
@@ -109,9 +109,9 @@ def load_folder(
     path : str or path-like
         The folder.
     kind : str
-        What the folder must hold: the `kind` it was saved with.
+        Kind of the content, as it was saved.
     device : str or torch.device, default="cpu"
-        Where the tensors go.
+        Device of the loaded tensors.
 
     Returns
     -------
@@ -121,7 +121,7 @@ def load_folder(
     Raises
     ------
     PersistenceError
-        If the folder is missing, not ours, of another kind, written by a newer version, or damaged.
+        If the folder is missing, damaged, of another kind or format, or not a save at all.
 
     Examples
     --------
@@ -162,7 +162,7 @@ def load_folder(
 
 @contextlib.contextmanager
 def _explain(problem: str, remedy: str) -> Iterator[None]:
-    """Say in our words what the operating system refused."""
+    """Turn an error of the operating system into a sentence with a remedy."""
     try:
         yield
     except PersistenceError:
@@ -182,12 +182,12 @@ def _storable(name: str, tensor: Tensor) -> Tensor:
         raise PersistenceError(f"{where} must be dense and hold data. Got {got} instead; try `.to_dense()`.")
     if tensor.dtype not in _DTYPES:
         raise PersistenceError(f"{where} has dtype {tensor.dtype}, which safetensors cannot store; convert it first.")
-    # A copy of its own, because safetensors refuses tensors that share memory and writes lazy conjugates as they lie.
+    # A copy, because safetensors refuses tensors that share memory and ignores lazy conjugation.
     return tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
 
 
 def _encode(value: Any, where: str, depth: int = 0) -> Any:
-    """Turn metadata into what strict JSON holds, or name the place that does not fit."""
+    """Metadata as strict JSON; raises an error that names the entry that does not fit."""
     if isinstance(value, np.bool_ | np.integer | np.floating):
         value = value.item()
     if value is None or isinstance(value, bool | str | int):
@@ -205,7 +205,7 @@ def _encode(value: Any, where: str, depth: int = 0) -> Any:
         return {key: _encode(item, f"{where}[{key!r}]", depth + 1) for key, item in value.items()}
     raise PersistenceError(
         f"{where} must be None, a boolean, a number, a string, a list or a mapping. Got {type(value).__name__} instead; "
-        "arrays belong into the tensors."
+        "pass arrays as tensors."
     )
 
 
@@ -218,13 +218,13 @@ def _decode(value: Any) -> Any:
 
 
 def _hash(document: Mapping[str, Any]) -> str:
-    """Hash all but the hash, in a form that does not depend on order and white space."""
+    """Hash of everything but the hash, independent of order and white space."""
     rest = {key: value for key, value in document.items() if key != "metadata_sha256"}
     return hashlib.sha256(json.dumps(rest, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()).hexdigest()
 
 
 def _parse(data: bytes) -> Any:
-    """Read strict JSON; whatever is wrong with it is a ValueError."""
+    """Parse strict JSON; raises ValueError for everything that is wrong with it."""
 
     def refuse(constant: str) -> NoReturn:
         raise ValueError(f"{constant} is not JSON")
@@ -243,9 +243,9 @@ def _check_metadata(data: bytes, path: str | os.PathLike[str], kind: str) -> dic
         raise PersistenceError(f"{_METADATA} of {path} is broken JSON ({error}); {repair}.") from error
     if not isinstance(document, dict) or document.get("format") != _FORMAT:
         raise PersistenceError(
-            f"{path} is not a contextualdag folder: its {_METADATA} is of something else; give a folder that was saved."
+            f"{path} is not a contextualdag folder: its {_METADATA} belongs to something else; give a folder that was saved."
         )
-    # First of all, because a newer format may differ in everything below.
+    # Checked first, because a newer format may differ in everything else.
     version = document.get("format_version")
     if isinstance(version, int) and version > FORMAT_VERSION:
         raise PersistenceError(
@@ -266,7 +266,7 @@ def _check_metadata(data: bytes, path: str | os.PathLike[str], kind: str) -> dic
     if version != FORMAT_VERSION:
         raise PersistenceError(
             f"{path} was written by an older contextualdag (format {version}, and this version reads format "
-            f"{FORMAT_VERSION}); save it anew, or load it with the version that wrote it."
+            f"{FORMAT_VERSION}); save it again, or load it with the version that wrote it."
         )
     if document["kind"] != kind:
         raise PersistenceError(
@@ -275,7 +275,7 @@ def _check_metadata(data: bytes, path: str | os.PathLike[str], kind: str) -> dic
     return document
 
 
-def _is_ours(files: Mapping[str, bytes]) -> bool:
+def _is_save(files: Mapping[str, bytes]) -> bool:
     try:
         document = _parse(files[_METADATA])
     except (KeyError, ValueError):
@@ -284,9 +284,9 @@ def _is_ours(files: Mapping[str, bytes]) -> bool:
 
 
 def _is_saved(target: Path) -> bool:
-    """Say whether a save stands at `target`."""
+    """Whether there is a save at `target`."""
     found = look(target, (_METADATA,))
-    return found is not None and _is_ours(found[1])
+    return found is not None and _is_save(found[1])
 
 
 def _refuse_to_destroy(target: Path) -> None:
@@ -295,7 +295,7 @@ def _refuse_to_destroy(target: Path) -> None:
     if found is None or not found[0]:
         return
     names, files = found
-    if not _is_ours(files):
+    if not _is_save(files):
         raise PersistenceError(f"{target} is not empty and not a contextualdag folder; save to another path.")
     others = sorted(names - {_METADATA, _TENSORS})
     if others:

@@ -1,4 +1,4 @@
-"""Questions about batches of directed graphs, answered for all graphs at once.
+"""Functions of batches of directed graphs, computed for all graphs at once.
 
 A batch is a tensor ``W`` of shape (n, p, p). ``W[i, j, k] != 0`` means that graph i has the edge j -> k.
 """
@@ -24,7 +24,7 @@ def check_batch(W: Tensor, name: str = "W") -> None:
 
 
 def is_acyclic(W: Tensor) -> Tensor:
-    """Tell which graphs of a batch have no cycle.
+    """Find the graphs of a batch that have no cycle.
 
     Parameters
     ----------
@@ -79,10 +79,10 @@ def topological_order(W: Tensor) -> Tensor:
 
 
 def depth_first_order(W: Tensor) -> Tensor:
-    """Sort the nodes of every graph so that each edge points forward, by a search in depth.
+    """Sort the nodes of every graph so that each edge points forward, by depth-first search.
 
-    An edge that comes or goes moves few nodes, so orders of similar graphs are similar; `topological_order` is faster.
-    Nodes without an edge stand by falling index.
+    Adding or removing an edge moves few nodes, so similar graphs have similar orders; `topological_order` is faster.
+    Nodes without edges are sorted by decreasing index.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def order_to_mask(order: Tensor) -> Tensor:
     Returns
     -------
     Tensor of bool, shape (n, p, p)
-        ``mask[i, j, k]`` is true where node j stands before node k.
+        ``mask[i, j, k]`` is true where node j comes before node k.
 
     Examples
     --------
@@ -149,8 +149,8 @@ def order_to_mask(order: Tensor) -> Tensor:
 def acyclic_threshold(W: Tensor) -> Tensor:
     """Find the smallest threshold that makes each graph acyclic.
 
-    Dropping every edge with ``abs(w) <= threshold`` leaves a DAG, and no smaller threshold does. It is zero for a graph
-    that is acyclic already.
+    Dropping every edge with ``abs(w) <= threshold`` leaves a DAG, and no smaller threshold does. It is zero for an acyclic
+    graph.
 
     Parameters
     ----------
@@ -189,8 +189,8 @@ def break_cycles(W: Tensor, strength: Tensor | None = None) -> Tensor:
     W : Tensor of shape (n, p, p)
         Weights.
     strength : Tensor of shape (n, p, p), optional
-        What "weakest" means: edges are dropped by rising ``abs(strength)``, those of strength zero always. By default `W`
-        itself.
+        Strengths of the edges, by default `W`. Edges are dropped in increasing order of ``abs(strength)``, those of strength
+        zero always.
 
     Returns
     -------
@@ -221,7 +221,7 @@ def _magnitude(W: Tensor) -> Tensor:
 
 
 def _depth_first(children: list[list[int]]) -> list[int]:
-    """The nodes of one graph, each before its children: the order in which a search in depth leaves them, reversed."""
+    """The nodes of one graph, each before its children: reversed postorder of a depth-first search."""
     left: list[int] = []
     seen: set[int] = set()
     for root in range(len(children)):
@@ -238,7 +238,7 @@ def _depth_first(children: list[list[int]]) -> list[int]:
 
 
 def _depth_of_acyclic(W: Tensor) -> Tensor:
-    """The depth of every node, or an error that names the cyclic graphs."""
+    """The depth of every node; raises an error that names the cyclic graphs."""
     check_batch(W)
     depth = _depth(W)
     cyclic = (depth < 0).any(1).nonzero().flatten().tolist()

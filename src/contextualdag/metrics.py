@@ -1,13 +1,13 @@
-"""How near estimated graphs are to the true ones.
+"""Scores of estimated graphs against the true ones.
 
 Functions take the true graphs, then the estimated ones: two batches of one shape (n, p, p), in which ``W[i, j, k] != 0``
-means that graph i has the edge j -> k. Weights or booleans will do, except for `estimation_error`, which compares weights.
+means that graph i has the edge j -> k. Both may be weights or booleans; `estimation_error` compares weights.
 Each returns a float: a score for every graph, averaged over the graphs, except for `estimation_error`, which is one ratio.
 
-Edges have directions: a reversed edge is a false one, and the true one is missed. The diagonal holds no edge, though for
-`acyclic_rate`, `cpdag_shd` and `sid` it makes a cycle. A share of nothing counts as faultless: `precision` is one (`fdr`
-zero) where nothing was estimated, `recall` and `tpr` are one where nothing is true, `fpr` is zero where every pair is a
-true edge, and `f1_score`, the harmonic mean of precision and recall, is one where both graphs are empty.
+Edges have directions: a reversed edge counts as a false one and a missed one. The diagonal is ignored, but for
+`acyclic_rate`, `cpdag_shd` and `sid` a nonzero entry there is a cycle. A fraction of zero edges has its best value:
+`precision` is one (`fdr` zero) if no edge was estimated, `recall` and `tpr` are one if there is no true edge, `fpr` is zero
+if every pair is a true edge, and `f1_score`, the harmonic mean of precision and recall, is one if both graphs are empty.
 """
 
 import importlib
@@ -47,11 +47,11 @@ def f1_score(true: ArrayLike, estimated: ArrayLike) -> float:
     1.0
     """
     a, b = _edges(true, estimated)
-    return _mean_share(2 * _size(a & b), _size(a) + _size(b), of_nothing=1)
+    return _mean_fraction(2 * _size(a & b), _size(a) + _size(b), if_empty=1)
 
 
 def precision(true: ArrayLike, estimated: ArrayLike) -> float:
-    """Share of the estimated edges that are true; from 0 to 1, higher is better.
+    """Fraction of the estimated edges that are true; from 0 to 1, higher is better.
 
     Examples
     --------
@@ -60,11 +60,11 @@ def precision(true: ArrayLike, estimated: ArrayLike) -> float:
     0.5
     """
     a, b = _edges(true, estimated)
-    return _mean_share(_size(a & b), _size(b), of_nothing=1)
+    return _mean_fraction(_size(a & b), _size(b), if_empty=1)
 
 
 def recall(true: ArrayLike, estimated: ArrayLike) -> float:
-    """Share of the true edges that were found; from 0 to 1, higher is better.
+    """Fraction of the true edges that were found; from 0 to 1, higher is better.
 
     Examples
     --------
@@ -73,11 +73,11 @@ def recall(true: ArrayLike, estimated: ArrayLike) -> float:
     0.5
     """
     a, b = _edges(true, estimated)
-    return _mean_share(_size(a & b), _size(a), of_nothing=1)
+    return _mean_fraction(_size(a & b), _size(a), if_empty=1)
 
 
 def fdr(true: ArrayLike, estimated: ArrayLike) -> float:
-    """False discovery rate, the share of the estimated edges that are false; from 0 to 1, lower is better.
+    """False discovery rate, the fraction of the estimated edges that are false; from 0 to 1, lower is better.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def fdr(true: ArrayLike, estimated: ArrayLike) -> float:
     1.0
     """
     a, b = _edges(true, estimated)
-    return _mean_share(_size(b & ~a), _size(b), of_nothing=0)
+    return _mean_fraction(_size(b & ~a), _size(b), if_empty=0)
 
 
 def tpr(true: ArrayLike, estimated: ArrayLike) -> float:
@@ -104,7 +104,7 @@ def tpr(true: ArrayLike, estimated: ArrayLike) -> float:
 
 
 def fpr(true: ArrayLike, estimated: ArrayLike) -> float:
-    """False positive rate, the share of the p (p - 1) ordered pairs without an edge that got one; lower is better.
+    """False positive rate, the fraction of the ordered pairs without a true edge that got one; lower is better.
 
     Examples
     --------
@@ -114,11 +114,11 @@ def fpr(true: ArrayLike, estimated: ArrayLike) -> float:
     """
     a, b = _edges(true, estimated)
     p = a.shape[1]
-    return _mean_share(_size(b & ~a), p * (p - 1) - _size(a), of_nothing=0)
+    return _mean_fraction(_size(b & ~a), p * (p - 1) - _size(a), if_empty=0)
 
 
 def shd(true: ArrayLike, estimated: ArrayLike) -> float:
-    """Structural Hamming distance: pairs of nodes that are joined differently, a reversal counting one; lower is better.
+    """Structural Hamming distance: pairs of nodes whose edges differ, a reversed edge counting once; lower is better.
 
     Examples
     --------
@@ -133,10 +133,9 @@ def shd(true: ArrayLike, estimated: ArrayLike) -> float:
 
 
 def cpdag_shd(true: ArrayLike, estimated: ArrayLike) -> float:
-    """Structural Hamming distance between CPDAGs, which forgives arrows that data cannot tell; lower is better.
+    """Structural Hamming distance between CPDAGs, which ignores directions that data cannot identify; lower is better.
 
-    It counts the pairs of nodes that are joined differently, by ->, <-, - or nothing, in the two `cpdag`. Graphs must be
-    acyclic.
+    It counts the pairs of nodes whose edges differ (->, <-, - or none) in the two CPDAGs. Graphs must be acyclic.
 
     Examples
     --------
@@ -166,7 +165,7 @@ def sid(true: ArrayLike, estimated: ArrayLike) -> float:
         raise ImportError("sid needs the package gadjid, which is not installed. Try: pip install gadjid") from error
     a, b = _dags(true, estimated)
     if a.shape[1] < 2:
-        return 0.0  # gadjid takes no graph without a pair
+        return 0.0  # gadjid refuses graphs without a pair
     first, of_each = distinct(np.stack([a, b], axis=1))
     mistakes = [
         gadjid.sid(a[i].astype(np.int8), b[i].astype(np.int8), edge_direction="from row to column")[1] for i in first
@@ -175,7 +174,7 @@ def sid(true: ArrayLike, estimated: ArrayLike) -> float:
 
 
 def acyclic_rate(graphs: ArrayLike) -> float:
-    """Share of the graphs of a batch (n, p, p) that are DAGs; from 0 to 1, higher is better.
+    """Fraction of the graphs of a batch (n, p, p) that are DAGs; from 0 to 1, higher is better.
 
     Examples
     --------
@@ -239,5 +238,5 @@ def _size(edges: Edges) -> NDArray[np.int64]:
     return np.asarray(edges.sum((1, 2)), dtype=np.int64)
 
 
-def _mean_share(part: NDArray[np.int64], whole: NDArray[np.int64], of_nothing: float) -> float:
-    return float(np.where(whole > 0, part / np.maximum(whole, 1), of_nothing).mean())
+def _mean_fraction(part: NDArray[np.int64], whole: NDArray[np.int64], if_empty: float) -> float:
+    return float(np.where(whole > 0, part / np.maximum(whole, 1), if_empty).mean())

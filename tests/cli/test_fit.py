@@ -81,13 +81,16 @@ def test_the_model_is_that_of_the_library(table, tmp_path):
 
 def test_the_score_is_that_of_the_rows_that_the_fit_held_out(table):
     summary = json.loads(invoke("data.csv", "--method", "fixed", "--nodes", "mood,sleep", "--out", "m", "--json").stdout)
-    # Without a context the loss of the path is the mean squared residual of these rows, in units of the model's scale.
+    # Without a context the loss of the path is the mean squared residual of these rows, divided by the variance of the rest.
     model = load_model_of_any_kind("m")
-    rows = np.random.default_rng(0).permutation(N)[:30]
-    X = table[["mood", "sleep"]].to_numpy()[rows]
-    loss = (model._residuals(X, np.zeros((30, 1))) ** 2).mean() / model._scaling.x_scale**2
+    rows = np.random.default_rng(0).permutation(N)
+    X = table[["mood", "sleep"]].to_numpy()
+    held_out, rest = X[rows[:30]], X[rows[30:]]
+    (W,) = model.adjacency(model.typical_context())
+    centred = held_out - rest.mean(0)
+    loss = ((centred - centred @ W) ** 2).mean() / rest.var(0).mean()
     assert loss == pytest.approx(summary["path"][summary["selected"]]["refit_loss"], rel=1e-5)
-    assert summary["explained_variance_held_out"] == pytest.approx(model.score(X))
+    assert summary["explained_variance_held_out"] == pytest.approx(model.score(held_out))
 
 
 def test_too_few_rows_for_a_score(table):
@@ -114,9 +117,9 @@ def test_what_people_read():
     lines = result.stdout.splitlines()
     assert lines[1] == "Variables (4): mood, sleep, stress, site"
     assert lines[2] == "Context (1): age"
-    assert lines[3] == "Left out, without numbers or without a name: unnamed column 1, name"
-    assert result.stdout.count("chosen\n") + result.stdout.count("chosen ") >= 1
-    assert "Explained variance of the 30 rows held out: " in result.stdout
+    assert lines[3] == "Not used, because they are not numeric or have no name: unnamed column 1, name"
+    assert result.stdout.count("selected") == 1
+    assert "Explained variance of the 30 held-out rows: " in result.stdout
     assert "Model: my model\n" in result.stdout
     assert "  contextualdag graphs 'my model' " in result.stdout
     model = load_model_of_any_kind("my model")
@@ -172,18 +175,18 @@ def test_parquet(table):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ([], "--context: Name the columns that the graphs may change with, or take --method fixed"),
-        (["--context", "age", "--nodes", "age,mood"], "A column is a variable or context, not both: 'age'."),
-        (["--context", "age", "--categorical", "site"], "--categorical: No columns of --context: 'site'."),
-        (["--context", "age", "--edges", "9"], "A graph of 4 variables has 6 edges at most. Got 9."),
+        ([], "--context: Name the columns that the graphs may vary with, or use --method fixed"),
+        (["--context", "age", "--nodes", "age,mood"], "A column is a variable or a context feature, not both: 'age'."),
+        (["--context", "age", "--categorical", "site"], "--categorical: Not in --context: 'site'."),
+        (["--context", "age", "--edges", "9"], "A graph of 4 variables has at most 6 edges. Got 9."),
         (["--context", "age", "--edges", "2", "--selection", "min"], "not both"),
-        (["--context", "age", "--clusters", "2"], "--clusters: It is for --method clustered."),
-        (["--method", "fixed", "--acyclicity", "order"], "--acyclicity: It is for --method contextual."),
-        (["--method", "fixed", "--members", "2"], "--members: It is for --method contextual."),
+        (["--context", "age", "--clusters", "2"], "--clusters: This option is for --method clustered."),
+        (["--method", "fixed", "--acyclicity", "order"], "--acyclicity: This option is for --method contextual."),
+        (["--method", "fixed", "--members", "2"], "--members: This option is for --method contextual."),
         (["--context", "age", "--members", "0"], "--members"),
         (["--context", "age", "--validation-fraction", "1"], "between 0 and 1"),
-        (["--context", "age", "--device", "gpu"], "Got 'gpu'"),
-        (["--context", "age,,site"], "Names with commas between them were expected. Got 'age,,site'."),
+        (["--context", "age", "--device", "gpu"], "--device: There is no device 'gpu'."),
+        (["--context", "age,,site"], "Comma-separated names were expected. Got 'age,,site'."),
         (["--context", "age", "--method", "best"], "'best'"),
     ],
 )
@@ -212,7 +215,7 @@ def test_a_device_that_is_not_there():
         (
             lambda t: t[["mood", "age"]],
             ["--context", "age"],
-            "A graph needs two variables at least. Got 'mood' from bad.csv",
+            "A graph needs at least two variables. Got 'mood' from bad.csv",
         ),
         (lambda t: t.head(2), ["--context", "age"], "too few to hold out"),
     ],
@@ -292,15 +295,15 @@ def test_a_fit_that_was_stopped_and_killed_goes_on(tmp_path):
     stopped = Process(arguments)
     assert stopped.signal_when(kept.exists, signal.SIGINT) == 130
     last = stopped.shown.decode().replace("\r", "\n").rstrip().splitlines()[-1]
-    # The bar was taken away first: nothing but an escape sequence stands in front.
-    assert last.endswith("Stopped. What is done is kept in model.unfinished; run the same command again to go on.")
+    # The bar was removed first: nothing but an escape sequence stands in front.
+    assert last.endswith("Stopped. The checkpoint is in model.unfinished; run the same command to resume.")
     assert "validation" not in last
     assert "Traceback" not in stopped.shown.decode()
 
     before = kept.read_bytes()
     killed = Process(arguments)
     assert killed.signal_when(lambda: kept.exists() and kept.read_bytes() != before, signal.SIGKILL) == -signal.SIGKILL
-    assert "Going on with what model.unfinished has kept." in killed.shown.decode()
+    assert "Resuming from the checkpoint model.unfinished." in killed.shown.decode()
     assert not (tmp_path / "model").exists()
 
     result = invoke(*arguments, "--seed", 1)
@@ -323,8 +326,8 @@ def test_ctrl_c_before_anything_is_kept(monkeypatch):
     monkeypatch.setattr(ContextualDAG, "fit", stop)
     result = invoke("data.csv", "--context", "age", "--out", "model")
     assert result.exit_code == 130
-    assert result.stderr.endswith("Stopped. It was too early to keep anything; the same command starts again.\n")
+    assert result.stderr.endswith("Stopped. There is no checkpoint yet; run the same command to start again.\n")
     monkeypatch.setattr(FixedDAG, "fit", stop)
     result = invoke("data.csv", "--method", "fixed", "--out", "model")
     assert result.exit_code == 130
-    assert result.stderr.endswith("Stopped. Nothing was written; the same command starts again.\n")
+    assert result.stderr.endswith("Stopped. Nothing was written; run the same command to start again.\n")

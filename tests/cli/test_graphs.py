@@ -75,14 +75,14 @@ def test_a_context_from_the_command_line(model):
 
 def test_contexts_outside_the_data_are_marked(table):
     result = invoke("--at", "age=90")
-    assert f"Outside the range of the fit, so a guess: age = 90 (the fit saw {table['age'].min():.4g} to" in result.stdout
+    assert f"Outside the training data, so a guess: age = 90 (the fit saw {table['age'].min():.4g} to" in result.stdout
     assert json.loads(invoke("--at", "age=90", "--format", "json").stdout)["graphs"][0]["outside"] is True
-    assert "(outside the range of the fit)" in invoke("--at", "age=90", "--format", "dot").stdout
+    assert "(outside the range of the training data)" in invoke("--at", "age=90", "--format", "dot").stdout
     assert "the graph is a guess" in invoke("--at", "age=90", "--out", "one.csv").stdout
     assert pd.read_csv("one.csv")["outside"].all()
     table.head(6).assign(age=[30, 90, 30, 30, 99, 30]).to_csv("six.csv", index=False)
     result = invoke("--contexts", "six.csv")
-    assert "2 of 6 contexts are outside the range of the fit, so their graphs are guesses." in result.stdout
+    assert "2 of 6 contexts are outside the range of the training data: their graphs are guesses." in result.stdout
 
 
 def test_a_table_of_contexts(model, table):
@@ -160,7 +160,7 @@ def test_a_model_without_a_context(table, tmp_path):
     FixedDAG(random_state=0).fit(table.iloc[:, :3]).save("model")
     result = invoke()
     assert result.exit_code == 0, result.output
-    assert result.stdout.startswith("one graph for all\n")
+    assert result.stdout.startswith("one graph for all contexts\n")
     (graph,) = json.loads(invoke("--format", "json").stdout)["graphs"]
     assert (graph["context"], graph["outside"]) == ({}, False)
     assert invoke("--out", "one.graphml").exit_code == 0
@@ -178,8 +178,8 @@ def test_a_model_without_a_context(table, tmp_path):
         (["--at", "site=3"], "'3' is no category of 'site'. It has: '1', '2'."),
         (["--at", "age=30", "--at", "age=40"], "'age' is given twice"),
         (["--at", "age=30", "--contexts", "three.csv"], "not both"),
-        (["--delimiter", ";"], "is for the table of --contexts"),
-        (["--out", "graphs"], "Got 'graphs'. For a folder with a file for each context, add --format graphml or dot."),
+        (["--delimiter", ";"], "This option is for the table of --contexts"),
+        (["--out", "graphs"], "Got 'graphs'. For a folder with one file per context, add --format graphml or dot."),
         (["--out", "a.csv", "--format", "dot"], "--out a.csv says csv, --format says dot"),
         (["--format", "parquet"], "cannot be printed"),
         (["--contexts", "three.csv", "--out", "a.dot"], "A dot file holds one graph, and there are 3 contexts."),

@@ -43,7 +43,7 @@ def raiser(error):
         (OSError(28, "No space left on device"), "Error: No space left on device"),
         (
             ZeroDivisionError("by zero"),
-            "Error: ZeroDivisionError: by zero (not foreseen; contextualdag --debug ... shows where it comes from)",
+            "Error: ZeroDivisionError: by zero (unexpected error; rerun with --debug to see where it comes from)",
         ),
     ],
 )
@@ -66,7 +66,7 @@ def test_ctrl_c_says_how_to_go_on():
     result = CliRunner().invoke(program(body), ["work"])
     assert (result.exit_code, result.stderr) == (130, "Stopped. Run it again.\n")
     result = CliRunner().invoke(program(raiser(KeyboardInterrupt())), ["work"])
-    assert (result.exit_code, result.stderr) == (130, "Stopped. The same command starts again.\n")
+    assert (result.exit_code, result.stderr) == (130, "Stopped. Run the same command to start again.\n")
 
 
 def test_what_a_command_decides_itself_stays():

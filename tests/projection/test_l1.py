@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from contextualdag.errors import InvalidInputError, InvalidParameterError
 from contextualdag.projection.kernels import l1_numba, l1_torch
-from contextualdag.projection.kernels.parts import ENTRIES_AT_ONCE
+from contextualdag.projection.kernels.l1_torch import ENTRIES_AT_ONCE
 from contextualdag.projection.l1 import SAMPLE_STRIDE, SMALLEST_SAMPLE, l1_threshold, project_l1
 from tests.lockstep import run_in_lockstep
 

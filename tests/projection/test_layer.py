@@ -9,6 +9,7 @@ from torch import nn
 from contextualdag.errors import InvalidInputError, InvalidParameterError, NotFittedError
 from contextualdag.graphs import is_acyclic, order_to_mask
 from contextualdag.projection import DAGProjection, LogDet, Order
+from contextualdag.projection.ordering import THOROUGH_STARTS
 from tests.lockstep import run_in_lockstep
 
 
@@ -44,7 +45,7 @@ def test_several_budgets_are_several_layers(gaussian):
 
 def test_several_budgets_want_equal_parts_and_keep_their_number(gaussian):
     layer = DAGProjection([1.0, 2.0])
-    with pytest.raises(InvalidInputError, match="W has 3 matrices, which do not fall into 2 equal parts"):
+    with pytest.raises(InvalidInputError, match="W has 3 matrices, which do not divide into 2 equal parts"):
         layer(gaussian(3, 4))
     for value in (1.0, [1.0], [1.0, 2.0, 3.0], []):
         with pytest.raises(InvalidParameterError, match="must be a number, or a list of numbers that keeps its length"):
@@ -57,7 +58,7 @@ def test_several_budgets_want_equal_parts_and_keep_their_number(gaussian):
         DAGProjection([0.0, 2.0]).eval()(gaussian(2, 4))
 
 
-def test_learns_a_graph_that_turns_round():
+def test_learns_an_edge_that_reverses():
     # Two nodes; the edge points one way for z < 0 and the other way for z > 0.
     generator = torch.Generator().manual_seed(0)
     z = torch.rand(400, 1, generator=generator) * 2 - 1
@@ -98,13 +99,13 @@ def test_eval_mode_before_training_says_what_to_do(gaussian):
     layer = DAGProjection(1.0).eval()
     with pytest.raises(NotFittedError, match="training mode first"):
         layer(gaussian(2, 3))
-    # Where the budget alone tells the threshold, there is nothing to wait for.
+    # Where the budget determines the threshold, no training is needed.
     W = gaussian(2, 3)
     assert torch.equal(DAGProjection(math.inf).eval()(W), Order()(W))
     assert torch.equal(DAGProjection(0.0).eval()(W), torch.zeros_like(W))
 
 
-def test_a_new_budget_forgets_the_threshold(gaussian):
+def test_a_new_budget_resets_the_threshold(gaussian):
     layer = DAGProjection(1.0)
     layer(gaussian(5, 3))
     layer.l1_budget = 0.5
@@ -203,7 +204,12 @@ def test_spread_over_processes(gaussian, budget):
         torch.testing.assert_close(torch.cat([r[index] for r in results]), alone[index], rtol=0, atol=1e-13)
 
 
-def test_repr_tells_the_settings():
+def test_the_names_of_the_acyclicities_are_their_defaults():
+    assert DAGProjection(acyclicity="order").acyclicity == Order(starts=THOROUGH_STARTS)
+    assert DAGProjection(acyclicity="logdet").acyclicity == LogDet()
+
+
+def test_repr_shows_the_settings():
     assert repr(DAGProjection(2.5)) == "DAGProjection(l1_budget=2.5, acyclicity=Order(cut=0.0, starts=3, kernel='auto'))"
 
 

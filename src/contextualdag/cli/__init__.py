@@ -1,23 +1,23 @@
-"""The command line. A command is a function in a file of its own, listed in `COMMANDS`.
+"""The command line. A command is a function in `COMMANDS`.
 
-Imports of a command stand inside its function, so that ``--help`` stays quick. A command raises, and `Program` says in
-one line what went wrong.
+Commands import what they need inside their functions, so that ``--help`` stays quick. They raise exceptions, which
+`Program` turns into one line on stderr.
 """
 
 from typing import Annotated
 
 import typer
 
-from contextualdag.cli import benchmark, demo, explore, fit, graphs, report, reproduce, simulate
+from contextualdag.cli import benchmark, fit, graphs, pages, reproduce, simulated
 from contextualdag.cli.outcome import Program
 
 COMMANDS = (
-    demo.demo,
-    simulate.simulate,
+    simulated.demo,
+    simulated.simulate,
     fit.fit,
     graphs.graphs,
-    explore.explore,
-    report.report,
+    pages.explore,
+    pages.report,
     reproduce.reproduce,
     benchmark.benchmark,
 )

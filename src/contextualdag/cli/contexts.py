@@ -1,32 +1,45 @@
-"""Contexts for a fitted model: from a table, or from the command line."""
+"""A saved model and contexts for it: from a table, or from the command line."""
 
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
 import typer
 
-from contextualdag.cli.columns import numbers, require_columns, without_gaps
-from contextualdag.cli.tables import did_you_mean, listed, read_table
-from contextualdag.errors import InvalidInputError
+from contextualdag.checks import did_you_mean, listed
+from contextualdag.cli.tables import complete_rows, numbers, read_table, require_columns
+from contextualdag.errors import InvalidInputError, InvalidParameterError
+from contextualdag.estimators.loading import load_model_of_any_kind
 
 if TYPE_CHECKING:
-    import pandas
+    from contextualdag.contexts import ContextFeature
+    from contextualdag.estimators.base import GraphEstimator
 
-    from contextualdag.estimators.path_estimator import PathEstimator
+
+def load_model(folder: Path, edges: float | None) -> "GraphEstimator":
+    """A saved model, at the point of its path with that many edges if a number is given."""
+    model = load_model_of_any_kind(folder)
+    if edges is None:
+        return model
+    try:
+        return model.select(n_edges=edges)
+    except InvalidParameterError as error:
+        raise typer.BadParameter(str(error).replace("n_edges", "The number of edges", 1), param_hint="--edges") from None
 
 
-def has_context(model: "PathEstimator") -> bool:
-    """Whether a model was fitted with a context."""
-    from contextualdag.estimators.fixed import NO_CONTEXT
-
-    return model.encoder_.names != (NO_CONTEXT,)
+def require_context(model: "GraphEstimator", option: str) -> None:
+    """Raise if a model was fitted without a context, which `option` needs."""
+    if not model.context_features_:
+        raise typer.BadParameter(
+            "This model was fitted without a context and has only one graph. Leave the option out.", param_hint=option
+        )
 
 
 def contexts_from_file(
-    model: "PathEstimator", path: Path, delimiter: str | None = None, decimal: str = "."
-) -> "pandas.DataFrame":
-    """The columns of a model's context from a table; other columns are left out.
+    model: "GraphEstimator", path: Path, delimiter: str | None = None, decimal: str = "."
+) -> pd.DataFrame:
+    """Take the context columns of a model from a table; other columns are ignored.
 
     Parameters
     ----------
@@ -42,90 +55,84 @@ def contexts_from_file(
     DataFrame
         One row for each row of the table.
     """
-    import pandas as pd
-
-    kinds = dict(zip(model.encoder_.names, model.encoder_.categories, strict=True))
-    frame = read_table(path, delimiter, decimal, [name for name, known in kinds.items() if known is not None])
-    require_columns(frame, list(kinds), path)
-    columns = {name: numbers(frame, name, path) if known is None else frame[name] for name, known in kinds.items()}
-    (contexts,) = without_gaps([pd.DataFrame(columns)], path, False, "Fill them or remove these rows.")
-    for name, known in kinds.items():
-        if known is None:
+    features = {feature.name: feature for feature in model.context_features_}
+    frame = read_table(path, delimiter, decimal, [name for name, feature in features.items() if not feature.is_number])
+    require_columns(frame, list(features), path)
+    columns = {name: numbers(frame, name, path) if feature.is_number else frame[name] for name, feature in features.items()}
+    (contexts,) = complete_rows([pd.DataFrame(columns)], path, False, "Fill them or remove these rows.")
+    for name, feature in features.items():
+        if feature.is_number:
             continue
-        strange = [value for value in contexts[name].unique() if value not in known]
-        if strange:
-            row = int((contexts[name] == strange[0]).to_numpy().argmax()) + 1
+        known = list(feature.shares)
+        unknown = [value for value in contexts[name].unique() if value not in known]
+        if unknown:
+            row = int((contexts[name] == unknown[0]).to_numpy().argmax()) + 1
             raise InvalidInputError(
-                f"Row {row} after the header of {path} has {name} = '{strange[0]}', which the model has not seen."
-                f"{did_you_mean(strange[0], known)} Known: {listed(known)}."
+                f"Row {row} after the header of {path} has {name} = '{unknown[0]}', which the model has not seen."
+                f"{did_you_mean(unknown[0], known)} Known: {listed(known)}."
             )
     return contexts
 
 
-def context_from_options(model: "PathEstimator", at: list[str]) -> "pandas.DataFrame":
-    """One context from ``name=value`` each, with typical values for the features that are not named.
+def context_from_options(model: "GraphEstimator", at: list[str]) -> pd.DataFrame:
+    """One context from ``name=value`` pairs, with typical values for the other features.
 
     Parameters
     ----------
     model : estimator
-        Fitted with a context.
+        A fitted model.
     at : list of str
-        The values given.
+        The pairs.
 
     Returns
     -------
     DataFrame of one row
     """
     context = model.typical_context()
-    kinds = dict(zip(model.encoder_.names, model.encoder_.categories, strict=True))
+    features = {feature.name: feature for feature in model.context_features_}
     given: dict[str, Any] = {}
-    for one in at:
-        # A name may contain the sign as well.
-        name, value = next(((n, one[len(n) + 1 :]) for n in kinds if one.startswith(f"{n}=")), (one.partition("=")[0], ""))
-        if name not in kinds:
-            near = did_you_mean(name, list(kinds))
-            raise _bad(f"The model has no context feature '{name}'.{near} It has: {listed(list(kinds))}.")
+    for pair in at:
+        # A name may contain the equals sign as well.
+        names = (name for name in features if pair.startswith(f"{name}="))
+        name = next(names, pair.partition("=")[0])
+        if name not in features:
+            near = did_you_mean(name, list(features))
+            raise _bad(f"The model has no context feature '{name}'.{near} It has: {listed(list(features))}.")
         if name in given:
             raise _bad(f"'{name}' is given twice.")
-        given[name] = _value(model, name, value.strip(), kinds[name])
+        given[name] = _value(features[name], pair[len(name) + 1 :].strip())
     return context.assign(**{name: [value] for name, value in given.items()})
 
 
-def _value(model: "PathEstimator", name: str, value: str, known: tuple[str, ...] | None) -> float | str:
-    if known is not None:
+def describe_context(context: pd.Series) -> str:
+    """A context in words: ``age = 30, site = a``."""
+    shown = (f"{value:.4g}" if isinstance(value, float | int) else str(value) for value in context)
+    return ", ".join(f"{name} = {value}" for name, value in zip(context.index, shown, strict=True))
+
+
+def describe_outside(model: "GraphEstimator", context: pd.Series) -> str:
+    """The features of a context that are outside the range of the training data, in words; empty if none is."""
+    return ", ".join(
+        f"{feature.name} = {context[feature.name]:.4g} (the fit saw {feature.low:.4g} to {feature.high:.4g})"
+        for feature in model.context_features_
+        if feature.is_number and not feature.low <= context[feature.name] <= feature.high
+    )
+
+
+def _value(feature: "ContextFeature", value: str) -> float | str:
+    if not feature.is_number:
+        known = list(feature.shares)
         if value not in known:
-            raise _bad(f"'{value}' is no category of '{name}'.{did_you_mean(value, known)} It has: {listed(known)}.")
+            raise _bad(f"'{value}' is no category of '{feature.name}'.{did_you_mean(value, known)} It has: {listed(known)}.")
         return value
     try:
         number = float(value)
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        low, high = _ranges(model)[name]
-        raise _bad(f"'{name}' is a number, from {low:.4g} to {high:.4g} in the data of the fit. Got '{value}'.")
+        span = f"from {feature.low:.4g} to {feature.high:.4g}"
+        raise _bad(f"'{feature.name}' is a number, {span} in the training data. Got '{value}'.")
     return number
-
-
-def described(context: "pandas.Series") -> str:
-    """A context in words: ``age = 30, site = a``."""
-    shown = (f"{value:.4g}" if isinstance(value, float | int) else str(value) for value in context)
-    return ", ".join(f"{name} = {value}" for name, value in zip(context.index, shown, strict=True))
-
-
-def beyond(model: "PathEstimator", context: "pandas.Series") -> str:
-    """Which features of a context lie outside the range of the fit, in words; empty if none does."""
-    out = []
-    for name, (low, high) in _ranges(model).items():
-        if not low <= context[name] <= high:
-            out.append(f"{name} = {context[name]:.4g} (the fit saw {low:.4g} to {high:.4g})")
-    return ", ".join(out)
-
-
-def _ranges(model: "PathEstimator") -> dict[str, tuple[float, float]]:
-    """Smallest and largest value of every numeric feature."""
-    table = model.context_summary_
-    numeric = table[table["kind"] == "number"]
-    return {row.feature: (float(row.low), float(row.high)) for row in numeric.itertuples(index=False)}
 
 
 def _bad(sentence: str) -> typer.BadParameter:

@@ -5,41 +5,64 @@ import shutil
 import time
 import warnings
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from contextualdag.cli.outputs import OverwriteOption
-from contextualdag.cli.tables import DecimalOption, DelimiterOption
+from contextualdag.cli.options import DecimalOption, DelimiterOption, OverwriteOption, check_device, split_names
 
 if TYPE_CHECKING:
-    from contextualdag.cli.fit_data import FitData
-    from contextualdag.estimators.path_estimator import PathEstimator
+    import pandas
+
+    from contextualdag.estimators.base import GraphEstimator
 
 Method = Literal["contextual", "fixed", "clustered"]
 ONLY = {"acyclicity": "contextual", "members": "contextual", "max_epochs": "contextual", "clusters": "clustered"}
 
 
+@dataclass(frozen=True)
+class FitData:
+    """Data of a fit, without missing values.
+
+    Attributes
+    ----------
+    X : DataFrame
+        The variables.
+    Z : DataFrame or None
+        The contexts of the same rows; None without a context.
+    n_dropped : int
+        Number of rows that were dropped because of missing values.
+    left_out : list of str
+        Columns of the table that are not used.
+    """
+
+    X: "pandas.DataFrame"
+    Z: "pandas.DataFrame | None"
+    n_dropped: int
+    left_out: list[str]
+
+
 def fit(
-    data: Annotated[Path, typer.Argument(metavar="TABLE", help="CSV or Parquet.", show_default=False)],
+    data: Annotated[Path, typer.Argument(metavar="TABLE", help="CSV or Parquet file.", show_default=False)],
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder for the model.", show_default=False)],
     context: Annotated[
         str | None,
-        typer.Option(metavar="NAMES", help="Columns of the context, with commas between. Text becomes categories."),
+        typer.Option(metavar="NAMES", help="Context features: comma-separated columns. Text becomes categories."),
     ] = None,
     nodes: Annotated[
         str | None,
-        typer.Option(metavar="NAMES", show_default="all other numeric columns", help="Columns of the variables."),
+        typer.Option(metavar="NAMES", show_default="all other numeric columns", help="Variables: comma-separated columns."),
     ] = None,
     categorical: Annotated[
-        str | None, typer.Option(metavar="NAMES", help="Columns of the context whose numbers stand for categories.")
+        str | None, typer.Option(metavar="NAMES", help="Context features whose numbers are codes of categories.")
     ] = None,
     method: Annotated[
         Method,
         typer.Option(
             metavar="KIND",
-            help="contextual: a graph for every context; fixed: one for all; clustered: one for each cluster of contexts.",
+            help="contextual: a graph for every context; fixed: one graph; clustered: one graph per cluster of contexts.",
         ),
     ] = "contextual",
     selection: Annotated[
@@ -47,15 +70,15 @@ def fit(
         typer.Option(
             metavar="KIND",
             show_default="relaxed",
-            help="How sparsity is chosen. relaxed: least loss after a refit; min: least loss with shrinkage; 1se: the "
-            "sparsest within a standard error.",
+            help="How the sparsity is selected. relaxed: lowest loss after a refit; min: lowest loss with shrinkage; 1se: "
+            "sparsest point within one standard error of the lowest loss.",
         ),
     ] = None,
     edges: Annotated[
-        float | None, typer.Option(min=0, metavar="N", help="Instead: graphs with so many edges on average.")
+        float | None, typer.Option(min=0, metavar="N", help="Select graphs with N edges on average instead.")
     ] = None,
     clusters: Annotated[
-        int | None, typer.Option(min=1, metavar="N", show_default="1 for every 100 rows", help="Clustered: how many.")
+        int | None, typer.Option(min=1, metavar="N", show_default="1 per 100 rows", help="Clustered: number of clusters.")
     ] = None,
     acyclicity: Annotated[
         Literal["order", "logdet"] | None,
@@ -63,18 +86,18 @@ def fit(
     ] = None,
     members: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", show_default="3", help="Networks whose graphs are averaged; 1 is the quickest."),
+        typer.Option(min=1, metavar="N", show_default="3", help="Number of networks in the ensemble; 1 is the fastest."),
     ] = None,
     max_epochs: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", show_default="10000", help="Most passes over the rows for a point of the path."),
+        typer.Option(min=1, metavar="N", show_default="10000", help="Maximum epochs per budget."),
     ] = None,
     validation_fraction: Annotated[
-        float, typer.Option(metavar="SHARE", help="Share of the rows held out to choose by.")
+        float, typer.Option(metavar="SHARE", help="Fraction of the rows held out to select the sparsity.")
     ] = 0.2,
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="The same seed gives the same model.")] = 0,
-    device: Annotated[str, typer.Option(metavar="NAME", help="Where to fit: auto, cpu or cuda.")] = "auto",
-    drop_missing: Annotated[bool, typer.Option("--drop-missing", help="Leave rows with missing values out.")] = False,
+    device: Annotated[str, typer.Option(metavar="NAME", help="Device to fit on: auto, cpu or cuda.")] = "auto",
+    drop_missing: Annotated[bool, typer.Option("--drop-missing", help="Drop rows with missing values.")] = False,
     delimiter: DelimiterOption = None,
     decimal: DecimalOption = ".",
     overwrite: OverwriteOption = False,
@@ -82,29 +105,27 @@ def fit(
 ) -> None:
     """Learn the graphs of a table and save the model.
 
-    A fit that was interrupted goes on where it stopped when the same
-    command is run again.
+    Run the same command again to resume an interrupted fit.
 
     Example: contextualdag fit data.csv --context age,site --out model
     """
     import json
 
-    from contextualdag.cli.columns import split_names
-    from contextualdag.cli.fit_data import choose_data
+    from contextualdag.checks import listed
     from contextualdag.cli.fit_summary import show, summarise
-    from contextualdag.cli.tables import listed, read_table
+    from contextualdag.cli.tables import read_table
 
     given = {"acyclicity": acyclicity, "members": members, "max_epochs": max_epochs, "clusters": clusters}
     settings: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     for name in settings:
         if ONLY[name] != method:
-            raise typer.BadParameter(f"It is for --method {ONLY[name]}.", param_hint=f"--{name.replace('_', '-')}")
+            raise typer.BadParameter(f"This option is for --method {ONLY[name]}.", param_hint=f"--{name.replace('_', '-')}")
     if selection is not None and edges is not None:
         raise typer.BadParameter("Give --selection or --edges, not both.", param_hint="--edges")
     if not 0 < validation_fraction < 1:
         raise typer.BadParameter("A number between 0 and 1 was expected.", param_hint="--validation-fraction")
     settings |= {"selection": edges if edges is not None else selection or "relaxed"}
-    settings |= {"validation_fraction": validation_fraction, "random_state": seed, "device": _checked_device(device)}
+    settings |= {"validation_fraction": validation_fraction, "random_state": seed, "device": check_device(device)}
     variables, features = split_names(nodes, "--nodes"), split_names(context, "--context")
     codes = split_names(categorical, "--categorical")
     _check_folder(out, overwrite)
@@ -112,7 +133,7 @@ def fit(
     frame = read_table(data, delimiter, decimal, codes)
     if context is None and method != "fixed":
         raise typer.BadParameter(
-            f"Name the columns that the graphs may change with, or take --method fixed for one graph without a context. "
+            f"Name the columns that the graphs may vary with, or use --method fixed for one graph without a context. "
             f"{data} has the columns: {listed(list(frame.columns))}.",
             param_hint="--context",
         )
@@ -120,7 +141,7 @@ def fit(
     most = len(chosen.X.columns) * (len(chosen.X.columns) - 1) // 2
     if edges is not None and edges > most:
         raise typer.BadParameter(
-            f"A graph of {len(chosen.X.columns)} variables has {most} edges at most. Got {edges:g}.", param_hint="--edges"
+            f"A graph of {len(chosen.X.columns)} variables has at most {most} edges. Got {edges:g}.", param_hint="--edges"
         )
     model = _estimator(method, settings)
     begun = time.monotonic()
@@ -134,27 +155,76 @@ def fit(
 
 
 def unfinished_folder(out: Path) -> Path:
-    """Where a fit is kept until it is done: beside the model."""
+    """Folder of the checkpoint of an unfinished fit, next to the model."""
     target = out if out.name not in ("", "..") else out.resolve()
     return target.with_name(f"{target.name}.unfinished")
 
 
-def _checked_device(name: str) -> str:
-    import torch
+def choose_data(
+    frame: "pandas.DataFrame",
+    path: Path,
+    nodes: list[str],
+    context: list[str],
+    categorical: list[str],
+    drop_missing: bool,
+) -> FitData:
+    """Select the columns of a fit from a table.
 
-    try:
-        kind = "auto" if name == "auto" else torch.device(name).type
-    except RuntimeError:
-        kind = "unknown"
-    if kind not in ("auto", "cpu", "cuda"):
+    Parameters
+    ----------
+    frame : DataFrame
+        The table.
+    path : Path
+        Its file, for error messages.
+    nodes : list of str
+        Columns of the variables; if empty, all numeric columns outside the context.
+    context : list of str
+        Columns of the context features; may be empty.
+    categorical : list of str
+        Context features that are categories although they look like numbers.
+    drop_missing : bool
+        Whether to drop rows with missing values; otherwise they are an error.
+
+    Returns
+    -------
+    FitData
+    """
+    import pandas as pd
+
+    from contextualdag.checks import listed
+    from contextualdag.cli.tables import categories, complete_rows, has_name, is_mostly_numeric, numbers, require_columns
+    from contextualdag.errors import InvalidInputError
+
+    require_columns(frame, [*nodes, *context], path)
+    both = [name for name in nodes if name in context]
+    if both:
         raise typer.BadParameter(
-            f"auto, cpu, cuda or cuda:0, cuda:1, ... was expected. Got {name!r}.", param_hint="--device"
+            f"A column is a variable or a context feature, not both: {listed(both)}.", param_hint="--nodes"
         )
-    if kind == "cuda" and not torch.cuda.is_available():
-        raise typer.BadParameter(
-            "PyTorch finds no CUDA device here. Leave --device out to fit on the CPU.", param_hint="--device"
+    others = [name for name in categorical if name not in context]
+    if others:
+        raise typer.BadParameter(f"Not in --context: {listed(others)}.", param_hint="--categorical")
+    left_out: list[str] = []
+    if not nodes:
+        rest = [name for name in frame.columns if name not in context]
+        nodes = [name for name in rest if has_name(name) and is_mostly_numeric(frame[name])]
+        left_out = [name for name in rest if name not in nodes]
+    if len(nodes) < 2:
+        raise InvalidInputError(
+            f"A graph needs at least two variables. Got {listed(nodes) or 'none'} from {path}, whose columns are: "
+            f"{listed(list(frame.columns))}."
         )
-    return name
+    hint = " To leave the column out, name the others with --nodes."
+    X = pd.DataFrame({name: numbers(frame, name, path, hint if left_out else "") for name in nodes})
+    features = {}
+    for name in context:
+        if name not in categorical and is_mostly_numeric(frame[name]):
+            features[name] = numbers(frame, name, path, f" If '{name}' is a category, add --categorical {name}.")
+        else:
+            features[name] = categories(frame, name, path)
+    tables = [X, pd.DataFrame(features, index=frame.index)]
+    X, Z = complete_rows(tables, path, drop_missing, "Fill them, or add --drop-missing to drop these rows.")
+    return FitData(X, Z if context else None, len(frame) - len(X), left_out)
 
 
 def _check_folder(out: Path, overwrite: bool) -> None:
@@ -171,7 +241,7 @@ def _check_folder(out: Path, overwrite: bool) -> None:
             raise PersistenceError(f"{out} holds a model already; add --overwrite to replace it, or choose another --out.")
 
 
-def _estimator(method: Method, settings: dict[str, Any]) -> "PathEstimator":
+def _estimator(method: Method, settings: dict[str, Any]) -> "GraphEstimator":
     from contextualdag.estimators import ClusteredDAG, ContextualDAG, FixedDAG
 
     settings = {f"n_{name}" if name in ("clusters", "members") else name: value for name, value in settings.items()}
@@ -180,8 +250,8 @@ def _estimator(method: Method, settings: dict[str, Any]) -> "PathEstimator":
     return ContextualDAG(**settings) if method == "contextual" else FixedDAG(**settings)
 
 
-def _fit_and_save(model: "PathEstimator", data: "FitData", out: Path) -> None:
-    """Fit with a checkpoint beside the model where that takes long, and remove it once the model is saved."""
+def _fit_and_save(model: "GraphEstimator", data: "FitData", out: Path) -> None:
+    """Fit and save, with a checkpoint next to the model if the fit takes long; it is removed once the model is saved."""
     from contextualdag.cli.outcome import Stopped, resumable
     from contextualdag.estimators import ContextualDAG
 
@@ -189,23 +259,23 @@ def _fit_and_save(model: "PathEstimator", data: "FitData", out: Path) -> None:
     context = {0: "no context", 1: "1 context feature"}.get(n_features, f"{n_features} context features")
     typer.echo(f"Fitting {data.X.shape[1]} variables in {len(data.X)} rows with {context} ...", err=True)
     if not isinstance(model, ContextualDAG):
-        with resumable("Nothing was written; the same command starts again."):
+        with resumable("Nothing was written; run the same command to start again."):
             model.fit(data.X, data.Z)
             model.save(out)
         return
     unfinished = unfinished_folder(out)
     done = unfinished.with_name(f".{unfinished.name}-done")
-    shutil.rmtree(done, ignore_errors=True)  # of a run that was killed in its last moment
+    shutil.rmtree(done, ignore_errors=True)  # left if a run was killed while it deleted its checkpoint
     if unfinished.exists():
-        typer.echo(f"Going on with what {unfinished} has kept.", err=True)
+        typer.echo(f"Resuming from the checkpoint {unfinished}.", err=True)
     try:
         model.fit(data.X, data.Z, checkpoint=unfinished)
         model.save(out)
     except KeyboardInterrupt as error:
         if not unfinished.exists():
-            raise Stopped("It was too early to keep anything; the same command starts again.") from error
-        raise Stopped(f"What is done is kept in {unfinished}; run the same command again to go on.") from error
-    # Under another name first: a checkpoint is there as a whole or not at all.
+            raise Stopped("There is no checkpoint yet; run the same command to start again.") from error
+        raise Stopped(f"The checkpoint is in {unfinished}; run the same command to resume.") from error
+    # Renamed first, so that the checkpoint is complete as long as it has its name.
     if unfinished.exists():
         unfinished.rename(done)
         shutil.rmtree(done, ignore_errors=True)
@@ -213,7 +283,7 @@ def _fit_and_save(model: "PathEstimator", data: "FitData", out: Path) -> None:
 
 @contextlib.contextmanager
 def _warnings_as_lines() -> Iterator[None]:
-    """What the library warns of, as lines on stderr."""
+    """Show warnings of the library as lines on stderr."""
 
     def show(message: Warning | str, *_: object, **__: object) -> None:
         typer.echo(f"Warning: {message}", err=True)

@@ -1,4 +1,4 @@
-"""What ``contextualdag fit`` says in the end, for people and for scripts."""
+"""Summary of ``contextualdag fit``, for people and for scripts."""
 
 import math
 import shlex
@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from contextualdag.cli.fit_data import FitData
-    from contextualdag.estimators.path_estimator import PathEstimator
+    from contextualdag.cli.fit import FitData
+    from contextualdag.estimators.base import GraphEstimator
 
 NEXT = {
     "graphs": "the graph of a typical context",
@@ -16,8 +16,8 @@ NEXT = {
 }
 
 
-def summarise(model: "PathEstimator", data: "FitData", out: Path, seconds: float) -> dict[str, Any]:
-    """What is worth knowing of a fit, as JSON can hold it.
+def summarise(model: "GraphEstimator", data: "FitData", out: Path, seconds: float) -> dict[str, Any]:
+    """Summarise a fit as values that JSON can hold.
 
     Parameters
     ----------
@@ -26,9 +26,9 @@ def summarise(model: "PathEstimator", data: "FitData", out: Path, seconds: float
     data : FitData
         All rows.
     out : Path
-        Where it was saved.
+        Folder of the saved model.
     seconds : float
-        How long it took.
+        Duration of the fit.
 
     Returns
     -------
@@ -58,7 +58,7 @@ def summarise(model: "PathEstimator", data: "FitData", out: Path, seconds: float
 
 
 def show(summary: dict[str, Any]) -> None:
-    """Print a summary for people, with the commands that come next."""
+    """Print a summary for people, with the commands to run next."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -76,26 +76,26 @@ def show(summary: dict[str, Any]) -> None:
     if summary["context"]:
         say(f"Context ({len(summary['context'])}): {', '.join(summary['context'])}")
     if summary["left_out"]:
-        say(f"Left out, without numbers or without a name: {', '.join(summary['left_out'])}")
+        say(f"Not used, because they are not numeric or have no name: {', '.join(summary['left_out'])}")
     table = Table(
-        "budget", "edges", "validation loss", "after refit", "", title="The path", title_justify="left", box=box.SIMPLE
+        "budget", "edges", "validation loss", "after refit", "", title="Path", title_justify="left", box=box.SIMPLE
     )
     for index, point in enumerate(summary["path"]):
         refit = "" if point["refit_loss"] is None else f"{point['refit_loss']:.4f}"
         numbers = (f"{point['l1_budget']:.3g}", f"{point['n_edges']:.1f}", f"{point['validation_loss']:.4f}", refit)
-        table.add_row(*numbers, "chosen" if index == summary["selected"] else "")
+        table.add_row(*numbers, "selected" if index == summary["selected"] else "")
     console.print(table)
     edges, how = summary["edges"], summary["selection"]
     span = "" if edges["fewest"] == edges["most"] else f" on average, from {edges['fewest']} to {edges['most']}"
-    chosen = f"'{how}'" if isinstance(how, str) else f"{how:g} edges"
-    say(f"Graphs have {edges['mean']:.3g} edges{span} (chosen by {chosen}; graphs --edges shows another point of the path).")
+    selection = f"'{how}'" if isinstance(how, str) else f"{how:g} edges"
+    say(f"Graphs have {edges['mean']:.3g} edges{span} (selection: {selection}; graphs --edges shows other points).")
     if not edges["most"]:
-        say("No edge helps to predict rows that were held out: no dependence was found, or there are too few rows.")
+        say("No edge improves the prediction of the held-out rows: no dependence was found, or there are too few rows.")
     if summary["rows_held_out"]:
         say(
-            f"Explained variance of the {summary['rows_held_out']} rows held out: "
+            f"Explained variance of the {summary['rows_held_out']} held-out rows: "
             f"{summary['explained_variance_held_out']:.2f} "
-            "(they also chose the sparsity, so new rows may do a little worse)."
+            "(they were also used to select the sparsity, so it may be a little lower on new rows)."
         )
     say(f"Model: {summary['model']}")
     say("Next:")

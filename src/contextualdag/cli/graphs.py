@@ -5,37 +5,37 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from contextualdag.cli.outputs import OverwriteOption
-from contextualdag.cli.tables import DecimalOption, DelimiterOption
+from contextualdag.cli.options import (
+    AtOption,
+    DecimalOption,
+    DelimiterOption,
+    EdgesOption,
+    ModelArgument,
+    OverwriteOption,
+)
 
 if TYPE_CHECKING:
-    import pandas
     from rich.console import Console
 
     from contextualdag.cli.graph_files import Graphs
-    from contextualdag.estimators.path_estimator import PathEstimator
+    from contextualdag.estimators.base import GraphEstimator
 
 MOST_TABLES = 4  # contexts shown one by one on a terminal
 
 
 def graphs(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="The folder that fit saved.", show_default=False)],
+    model: ModelArgument,
     contexts: Annotated[
         Path | None,
-        typer.Option(metavar="TABLE", help="CSV or Parquet with the columns of the context: a graph for each row."),
+        typer.Option(metavar="TABLE", help="CSV or Parquet file with the context columns: one graph per row."),
     ] = None,
-    at: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="One context: repeat it for each feature. The others get typical values."),
-    ] = None,
-    edges: Annotated[
-        float | None, typer.Option(min=0, metavar="N", help="Another point of the path: so many edges on average.")
-    ] = None,
+    at: AtOption = None,
+    edges: EdgesOption = None,
     out: Annotated[
         Path | None,
         typer.Option(
             metavar="PATH",
-            help="File to write: .csv, .parquet, .json, .graphml, .dot; or a folder with a graphml or dot file for each "
+            help="File to write: .csv, .parquet, .json, .graphml or .dot; or a folder, with a graphml or dot file per "
             "context.",
         ),
     ] = None,
@@ -45,7 +45,7 @@ def graphs(
             "--format",
             metavar="KIND",
             show_default="by the ending of --out",
-            help="csv, parquet, json, graphml or dot. Without --out it is printed.",
+            help="csv, parquet, json, graphml or dot. Without --out the graphs are printed.",
         ),
     ] = None,
     delimiter: DelimiterOption = None,
@@ -54,38 +54,35 @@ def graphs(
 ) -> None:
     """Show or write the graphs of contexts.
 
-    Without --contexts and --at it is the graph of a typical context.
-    Tables have a row for each edge: sample (the row of the contexts,
+    Without --contexts and --at, this is the graph of a typical context.
+    Tables have one row per edge: sample (the row of the contexts,
     from 0), source, target, weight, and outside: whether the context
-    lies outside the range of the fit, where a graph is a guess.
+    is outside the range of the training data, where a graph is a guess.
 
     Example: contextualdag graphs model --at age=30 --out graph.graphml
     """
-    from contextualdag.cli.contexts import has_context
-    from contextualdag.cli.graph_files import Graphs, file_bytes
-    from contextualdag.errors import InvalidParameterError
-    from contextualdag.estimators.loading import load_model_of_any_kind
+    from contextualdag.cli.contexts import context_from_options, contexts_from_file, load_model, require_context
+    from contextualdag.cli.graph_files import ONE_GRAPH, Graphs, file_bytes
 
     if contexts is not None and at:
         raise typer.BadParameter("Give --contexts or --at, not both.", param_hint="--at")
     if contexts is None and (delimiter is not None or decimal != "."):
         raise typer.BadParameter(
-            "It is for the table of --contexts, which is not given.", param_hint="--delimiter, --decimal"
+            "This option is for the table of --contexts, which is not given.", param_hint="--delimiter, --decimal"
         )
     kind = _format(out, format_)
-    loaded = load_model_of_any_kind(model)
-    if edges is not None:
-        try:
-            loaded = loaded.select(n_edges=edges)
-        except InvalidParameterError as error:
-            raise typer.BadParameter(str(error).replace("n_edges", "The number of edges", 1), param_hint="--edges") from None
-    Z = _contexts(loaded, contexts, at or [], delimiter, decimal)
-    shown = Z if has_context(loaded) else Z[[]]
-    found = Graphs(loaded.names_, shown, loaded.is_outside(Z), loaded.edges(Z))
+    loaded = load_model(model, edges)
+    if contexts is not None or at:
+        require_context(loaded, "--at" if contexts is None else "--contexts")
+    if contexts is None:
+        Z = context_from_options(loaded, at or [])
+    else:
+        Z = contexts_from_file(loaded, contexts, delimiter, decimal)
+    found = Graphs(loaded.names_, Z, loaded.is_outside(Z), loaded.edges(Z))
     if kind is None:
         _show(found, loaded)
     elif out is None:
-        if kind != "csv" and kind != "json" and len(Z) > 1:
+        if kind in ONE_GRAPH and len(Z) > 1:
             raise typer.BadParameter(f"A {kind} file holds one graph, and there are {len(Z)}: give a folder as --out.")
         typer.echo(file_bytes(found, kind), nl=False)
     else:
@@ -94,7 +91,7 @@ def graphs(
 
 
 def _format(out: Path | None, given: str | None) -> str | None:
-    """The format to write, None to show tables."""
+    """Format to write; None to show tables."""
     from contextualdag.cli.graph_files import ENDINGS, ONE_GRAPH
 
     if out is None:
@@ -105,34 +102,21 @@ def _format(out: Path | None, given: str | None) -> str | None:
     if by_ending is not None and given is not None and given != by_ending:
         raise typer.BadParameter(f"--out {out} says {by_ending}, --format says {given}.", param_hint="--format")
     if by_ending is None and given not in ONE_GRAPH:
-        hint = " For a folder with a file for each context, add --format graphml or dot." if given is None else ""
+        hint = " For a folder with one file per context, add --format graphml or dot." if given is None else ""
         raise typer.BadParameter(
             f"A name that ends in {', '.join(ENDINGS)} was expected. Got '{out}'.{hint}", param_hint="--out"
         )
     return given or by_ending
 
 
-def _contexts(
-    model: "PathEstimator", path: Path | None, at: list[str], delimiter: str | None, decimal: str
-) -> "pandas.DataFrame":
-    from contextualdag.cli.contexts import context_from_options, contexts_from_file, has_context
-
-    if (path is not None or at) and not has_context(model):
-        raise typer.BadParameter(
-            "This model was fitted without a context; it has one graph. Leave the option out.",
-            param_hint="--contexts" if path is not None else "--at",
-        )
-    return context_from_options(model, at) if path is None else contexts_from_file(model, path, delimiter, decimal)
-
-
 def _write(found: "Graphs", kind: str, out: Path, overwrite: bool) -> None:
-    from contextualdag.cli.graph_files import ENDINGS, file_bytes, write_each
-    from contextualdag.cli.outputs import check_output, write_output
+    from contextualdag.cli.graph_files import ENDINGS, ONE_GRAPH, file_bytes, write_each
+    from contextualdag.cli.outcome import check_output, write_output
 
     if out.suffix.lower() not in ENDINGS:
         write_each(found, kind, out, overwrite)
         return
-    if kind in ("graphml", "dot") and len(found.contexts) > 1:
+    if kind in ONE_GRAPH and len(found.contexts) > 1:
         raise typer.BadParameter(
             f"A {kind} file holds one graph, and there are {len(found.contexts)} contexts. Give a folder: --out graphs "
             f"--format {kind}.",
@@ -142,30 +126,30 @@ def _write(found: "Graphs", kind: str, out: Path, overwrite: bool) -> None:
     write_output(out, file_bytes(found, kind))
 
 
-def _show(found: "Graphs", model: "PathEstimator") -> None:
-    """Graphs on the terminal: one by one if they are few, else how often each edge is there."""
+def _show(found: "Graphs", model: "GraphEstimator") -> None:
+    """Show graphs on the terminal: one by one if they are few, else how often each edge occurs."""
     from rich.console import Console
 
     console = Console(highlight=False)
     n = len(found.contexts)
     if n > MOST_TABLES:
-        _show_shares(found, console)
+        _show_frequencies(found, console)
     for sample in range(n if n <= MOST_TABLES else 0):
         _show_one(found, sample, model, console)
 
 
-def _show_one(found: "Graphs", sample: int, model: "PathEstimator", console: "Console") -> None:
+def _show_one(found: "Graphs", sample: int, model: "GraphEstimator", console: "Console") -> None:
     from rich import box
     from rich.table import Table
 
-    from contextualdag.cli.contexts import beyond, described
+    from contextualdag.cli.contexts import describe_context, describe_outside
 
-    where = described(found.contexts.iloc[sample]) or "one graph for all"
+    where = describe_context(found.contexts.iloc[sample]) or "one graph for all contexts"
     number = f"Sample {sample}: " if len(found.contexts) > 1 else ""
     console.print(f"{number}{where}", markup=False, soft_wrap=True)
     if found.outside[sample]:
         console.print(
-            f"Outside the range of the fit, so a guess: {beyond(model, found.contexts.iloc[sample])}.",
+            f"Outside the training data, so a guess: {describe_outside(model, found.contexts.iloc[sample])}.",
             markup=False,
             soft_wrap=True,
         )
@@ -179,7 +163,7 @@ def _show_one(found: "Graphs", sample: int, model: "PathEstimator", console: "Co
     console.print(table)
 
 
-def _show_shares(found: "Graphs", console: "Console") -> None:
+def _show_frequencies(found: "Graphs", console: "Console") -> None:
     from rich import box
     from rich.table import Table
 
@@ -200,11 +184,11 @@ def _show_shares(found: "Graphs", console: "Console") -> None:
 def _outside(found: "Graphs") -> str:
     count = int(found.outside.sum())
     if count == len(found.contexts) == 1:
-        return " The context is outside the range of the fit, so the graph is a guess."
+        return " The context is outside the range of the training data, so the graph is a guess."
+    if not count:
+        return ""
     return (
-        f" {count} of {len(found.contexts)} contexts are outside the range of the fit, so their graphs are guesses."
-        if count
-        else ""
+        f" {count} of {len(found.contexts)} contexts are outside the range of the training data: their graphs are guesses."
     )
 
 

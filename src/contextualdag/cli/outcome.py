@@ -1,57 +1,83 @@
-"""How every command ends: errors as one line on stderr, and exit codes that scripts can use."""
+"""How every command ends: files that are written safely, errors as one line on stderr, exit codes for scripts."""
 
 import contextlib
 import errno
 import logging
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import typer
 import typer.core
 
-from contextualdag.errors import ContextualDAGError
+from contextualdag.errors import ContextualDAGError, PersistenceError
+from contextualdag.files import write_file
 
 FAILED, STOPPED = 1, 130
 
 
 class Program(typer.core.TyperGroup):
-    """The group of all commands. Whatever a command raises becomes a line and an exit code, unless --debug is given."""
+    """The group of all commands. An exception of a command becomes a line and an exit code, unless --debug is given."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command that was asked for."""
+        """Run the command."""
         debug = bool(ctx.params.get("debug"))
-        with _messages(debug), _said_in_a_line(debug):
+        with _log_to_stderr(debug), _errors_as_lines(debug):
             return super().invoke(ctx)
 
 
 class Stopped(KeyboardInterrupt):
-    """Ctrl-C where a command knows how to go on."""
+    """Ctrl-C in a command that can say how to resume."""
 
 
 @contextlib.contextmanager
-def resumable(how_to_go_on: str) -> Iterator[None]:
-    """Say how to go on when Ctrl-C comes.
+def resumable(how_to_resume: str) -> Iterator[None]:
+    """Say how to resume when Ctrl-C is pressed.
 
     Parameters
     ----------
-    how_to_go_on : str
+    how_to_resume : str
         One sentence.
     """
     try:
         yield
     except KeyboardInterrupt as error:
-        raise Stopped(how_to_go_on) from error
+        raise Stopped(how_to_resume) from error
+
+
+def in_a_line(error: Exception) -> str:
+    """The message of an exception in one line; for an unexpected error also how to see more."""
+    text = " ".join(str(error).split())
+    if isinstance(error, ContextualDAGError | ImportError) and text:
+        return text
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.strerror}: {error.filename}" if error.filename is not None else error.strerror
+    return f"{type(error).__name__}: {text} (unexpected error; rerun with --debug to see where it comes from)"
+
+
+def check_output(path: Path, overwrite: bool) -> None:
+    """Raise, before any work is done, if a file cannot or must not be written there."""
+    if path.is_dir():
+        raise PersistenceError(f"{path} is a folder where a file is to be written.")
+    if path.exists() and not overwrite:
+        raise PersistenceError(f"{path} exists already; add --overwrite to replace it, or choose another name.")
+
+
+def write_output(path: Path, content: bytes) -> None:
+    """Write a file in one step, and create its folder if it is missing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_file(path, content)
 
 
 @contextlib.contextmanager
-def _said_in_a_line(debug: bool) -> Iterator[None]:
+def _errors_as_lines(debug: bool) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as error:
-        typer.echo(f"Stopped. {str(error) or 'The same command starts again.'}", err=True)
+        typer.echo(f"Stopped. {str(error) or 'Run the same command to start again.'}", err=True)
         raise typer.Exit(STOPPED) from None
     except Exception as error:
-        # Typer's own exceptions know their exit code, and a reader that went away is none of our business.
+        # Typer's exceptions have exit codes of their own, and a closed pipe is no error of ours.
         is_typers = hasattr(error, "exit_code") or isinstance(error, typer.Abort)
         if debug or is_typers or getattr(error, "errno", None) == errno.EPIPE:
             raise
@@ -59,19 +85,9 @@ def _said_in_a_line(debug: bool) -> Iterator[None]:
         raise typer.Exit(FAILED) from None
 
 
-def in_a_line(error: Exception) -> str:
-    """What an exception says, without its newlines; one that nobody foresaw also says how to see more."""
-    text = " ".join(str(error).split())
-    if isinstance(error, ContextualDAGError | ImportError) and text:
-        return text
-    if isinstance(error, OSError) and error.strerror:
-        return f"{error.strerror}: {error.filename}" if error.filename is not None else error.strerror
-    return f"{type(error).__name__}: {text} (not foreseen; contextualdag --debug ... shows where it comes from)"
-
-
 @contextlib.contextmanager
-def _messages(debug: bool) -> Iterator[None]:
-    """What the library logs goes to stderr while a command runs; details only with --debug."""
+def _log_to_stderr(debug: bool) -> Iterator[None]:
+    """Show the log of the library on stderr while a command runs; details only with --debug."""
     logger, handler, before = logging.getLogger("contextualdag"), _Echo(), logging.getLogger("contextualdag").level
     logger.addHandler(handler)
     logger.setLevel(logging.DEBUG if debug else logging.WARNING)

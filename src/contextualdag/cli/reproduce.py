@@ -26,9 +26,9 @@ def reproduce(
     Example: contextualdag reproduce er-n --quick
     """
     from contextualdag.cli.outcome import FAILED, in_a_line, resumable
-    from contextualdag.cli.progress import RunProgress
     from contextualdag.errors import InvalidParameterError
     from contextualdag.experiments import reproduction
+    from contextualdag.progress import RunProgress
 
     chosen = tuple(part.strip() for part in methods.split(",")) if methods is not None else None
     settings = reproduction.Settings(quick, device, data_sets, chosen, scheduler, workers, data)

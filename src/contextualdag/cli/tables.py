@@ -1,46 +1,39 @@
-"""Tables from files: CSV and Parquet, and a sentence for everything that can be wrong with them."""
+"""Tables and their columns: read from CSV and Parquet, checked, with one sentence for everything that can be wrong."""
 
 import csv
-import difflib
 import importlib.util
 import io
 import re
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
 
+import numpy as np
+import pandas as pd
 import typer
 
+from contextualdag.checks import did_you_mean, listed
 from contextualdag.errors import InvalidInputError, PersistenceError
 
-if TYPE_CHECKING:
-    import pandas
-
 PARQUET = (".parquet", ".pq")
-NAMELESS = "unnamed column {}"  # row numbers, as programs write them in front of a table, have no name in the header
+NAMELESS = "unnamed column {}"  # row numbers, which programs write in front of a table, have no name in the header
 NAMED_DELIMITERS = {"tab": "\t", "\\t": "\t", "space": " "}
-
-DelimiterOption = Annotated[
-    str | None,
-    typer.Option(metavar="SIGN", show_default="comma; tab for .tsv", help="Between columns of a CSV; tab for a tab."),
-]
-DecimalOption = Annotated[str, typer.Option(metavar="SIGN", help="Decimal sign of a CSV.")]
+MOSTLY = 0.5  # a column of text with a larger fraction of numbers is taken for a numeric one with errors in it
 
 
-def read_table(path: Path, delimiter: str | None = None, decimal: str = ".", text: Sequence[str] = ()) -> "pandas.DataFrame":
-    """A table with a name for every column, as text or as numbers.
+def read_table(path: Path, delimiter: str | None = None, decimal: str = ".", text: Sequence[str] = ()) -> pd.DataFrame:
+    """Read a table. Every column gets a name, and its values are text or numbers.
 
     Parameters
     ----------
     path : Path
         Parquet if it ends in .parquet or .pq, else CSV in UTF-8.
     delimiter : str, optional
-        Between the columns of a CSV.
+        Column separator of a CSV.
     decimal : str, default="."
-        Decimal sign of a CSV.
+        Decimal separator of a CSV.
     text : sequence of str
-        Columns to read as text, whatever they hold.
+        Columns to read as text, whatever they contain.
 
     Returns
     -------
@@ -49,7 +42,7 @@ def read_table(path: Path, delimiter: str | None = None, decimal: str = ".", tex
     Raises
     ------
     PersistenceError, InvalidInputError
-        With one sentence.
+        If the file cannot be read or is no table.
     """
     content = _read(path)
     if path.suffix.lower() in PARQUET:
@@ -64,8 +57,28 @@ def read_table(path: Path, delimiter: str | None = None, decimal: str = ".", tex
     return frame
 
 
+def table_format(path: Path) -> str:
+    """Format by the ending of a name: csv or parquet."""
+    if path.suffix.lower() in PARQUET:
+        require_pyarrow()
+        return "parquet"
+    if path.suffix.lower() == ".csv":
+        return "csv"
+    raise typer.BadParameter(f"A name that ends in .csv or .parquet was expected. Got '{path}'.")
+
+
+def table_bytes(frame: pd.DataFrame, kind: str) -> bytes:
+    """A table as csv or parquet."""
+    if kind == "csv":
+        return bytes(frame.to_csv(index=False).encode())
+    require_pyarrow()
+    stream = io.BytesIO()
+    frame.to_parquet(stream, index=False, engine="pyarrow")
+    return stream.getvalue()
+
+
 def require_pyarrow() -> None:
-    """Raise, with one sentence, where Parquet can be neither read nor written."""
+    """Raise if the package for Parquet files is not installed."""
     if importlib.util.find_spec("pyarrow") is None:
         raise ImportError("Parquet files need the package pyarrow: pip install pyarrow. CSV files need nothing more.")
 
@@ -75,7 +88,7 @@ def _read(path: Path) -> bytes:
         content = path.read_bytes()
     except FileNotFoundError:
         siblings = [file.name for file in path.parent.iterdir()] if path.parent.is_dir() else []
-        raise PersistenceError(f"There is no file {path}.{did_you_mean(path.name, siblings, alike=0.8)}") from None
+        raise PersistenceError(f"There is no file {path}.{did_you_mean(path.name, siblings, cutoff=0.8)}") from None
     except IsADirectoryError:
         raise PersistenceError(f"{path} is a folder where a CSV or Parquet file was expected.") from None
     except OSError as error:
@@ -85,9 +98,7 @@ def _read(path: Path) -> bytes:
     return content
 
 
-def _parse_parquet(path: Path, content: bytes) -> "pandas.DataFrame":
-    import pandas as pd
-
+def _parse_parquet(path: Path, content: bytes) -> pd.DataFrame:
     require_pyarrow()
     try:
         frame = pd.read_parquet(io.BytesIO(content), engine="pyarrow")
@@ -123,9 +134,7 @@ def _delimiter(path: Path, given: str | None) -> str:
     return delimiter
 
 
-def _parse_csv(path: Path, text: str, delimiter: str, decimal: str, as_text: Sequence[str]) -> "pandas.DataFrame":
-    import pandas as pd
-
+def _parse_csv(path: Path, text: str, delimiter: str, decimal: str, as_text: Sequence[str]) -> pd.DataFrame:
     if len(decimal) != 1 or decimal == delimiter:
         raise typer.BadParameter(
             f"One character other than the delimiter was expected. Got {decimal!r}.", param_hint="--decimal"
@@ -133,7 +142,7 @@ def _parse_csv(path: Path, text: str, delimiter: str, decimal: str, as_text: Seq
     header = _header(path, text, delimiter)
     places = {place: str for place, name in enumerate(header) if name in as_text}
 
-    def parse(dtypes: dict[int, type[str]]) -> "pandas.DataFrame":
+    def parse(dtypes: dict[int, type[str]]) -> pd.DataFrame:
         return pd.read_csv(
             io.StringIO(text),
             sep=delimiter,
@@ -151,7 +160,7 @@ def _parse_csv(path: Path, text: str, delimiter: str, decimal: str, as_text: Seq
             warnings.simplefilter("error", pd.errors.ParserWarning)
             frame = parse(places)
             flags = [place for place in frame if pd.api.types.is_bool_dtype(frame[place])]
-            if flags:  # as they are written: TRUE stays TRUE
+            if flags:  # keep them as written, such as TRUE
                 frame = parse(places | dict.fromkeys(flags, str))
     except pd.errors.ParserWarning:
         raise InvalidInputError(
@@ -199,14 +208,81 @@ def _reworded(message: str, n_names: int) -> str:
     return message.removeprefix("Error tokenizing data. C error: ")
 
 
-def did_you_mean(name: str, known: Sequence[str], alike: float = 0.6) -> str:
-    """A sentence with the nearest of the known names, or nothing; `alike` is 1 for the same name."""
-    lower = {candidate.lower(): candidate for candidate in known}
-    near = difflib.get_close_matches(name.lower(), lower, n=1, cutoff=alike)
-    return f" Did you mean '{lower[near[0]]}'?" if near else ""
+def require_columns(frame: pd.DataFrame, names: Sequence[str], path: Path) -> None:
+    """Raise if a name is no column, and suggest the nearest."""
+    known = list(frame.columns)
+    for name in names:
+        if name not in known:
+            raise InvalidInputError(
+                f"{path} has no column '{name}'.{did_you_mean(name, known)} Its columns are: {listed(known)}."
+            )
 
 
-def listed(names: Sequence[str], most: int = 12) -> str:
-    """Names with commas between them, and a count of those beyond `most`."""
-    shown = ", ".join(f"'{name}'" for name in names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+def is_mostly_numeric(column: pd.Series) -> bool:
+    """Whether a column holds numbers, perhaps with a few errors among them."""
+    if pd.api.types.is_bool_dtype(column):
+        return False
+    if pd.api.types.is_numeric_dtype(column):
+        return True
+    if not _is_text(column):
+        return False
+    there = column.notna()
+    # Numbers with a decimal comma count too: the error message of `numbers` says how to read them.
+    parsed = _to_numbers(column.map(lambda value: str(value).replace(",", "."), na_action="ignore"))
+    return bool(there.any()) and bool(parsed[there].notna().mean() > MOSTLY)
+
+
+def numbers(frame: pd.DataFrame, name: str, path: Path, hint: str = "") -> pd.Series:
+    """A column as finite numbers or missing values; `hint` is added to the error message."""
+    column = frame[name]
+    is_number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
+    parsed = column if is_number else _to_numbers(column)
+    values = pd.Series(parsed.to_numpy(dtype=np.float64, na_value=np.nan), index=frame.index)
+    wrong = (values.isna() & column.notna()) | np.isinf(values)
+    if wrong.any():
+        place = int(wrong.to_numpy().argmax())
+        value, count = str(column.iloc[place]), int(wrong.sum())
+        decimal = " Try --decimal ','." if re.fullmatch(r"[+-]?\d+,\d+", value) else ""
+        others = f" ({count} such rows)" if count > 1 else ""
+        raise InvalidInputError(
+            f"Column '{name}' of {path} must hold finite numbers, but row {place + 1} after the header has "
+            f"'{value[:40]}'{others}.{decimal}{hint}"
+        )
+    return values
+
+
+def categories(frame: pd.DataFrame, name: str, path: Path) -> pd.Series:
+    """A column as text or missing values. One whose values hardly repeat is refused."""
+    column = frame[name].map(str, na_action="ignore").astype(object)
+    distinct, there = column.nunique(), int(column.notna().sum())
+    if there > 3 and distinct > there / 2:
+        raise InvalidInputError(
+            f"Column '{name}' of {path} has {distinct} different values in {there} rows, such as "
+            f"'{column.dropna().iloc[0][:40]}'; that is too many for a category. Leave it out or code it as a number."
+        )
+    return column
+
+
+def complete_rows(tables: Sequence[pd.DataFrame], path: Path, drop: bool, remedy: str) -> list[pd.DataFrame]:
+    """Tables of the same rows, without missing values: such rows are dropped, or an error that ends in `remedy`."""
+    missing = pd.concat([table.isna() for table in tables], axis=1)
+    rows = missing.any(axis=1)
+    if not rows.any():
+        return list(tables)
+    counts = missing.sum()
+    where = ", ".join(f"'{name}' ({count})" for name, count in counts[counts > 0].head(12).items())
+    said = f"{int(rows.sum())} of the {len(rows)} rows of {path} have missing values, in {where}"
+    if rows.all():
+        raise InvalidInputError(f"All {len(rows)} rows of {path} have missing values, in {where}.")
+    if not drop:
+        raise InvalidInputError(f"{said}; the first is row {int(rows.to_numpy().argmax()) + 1} after the header. {remedy}")
+    return [table[~rows] for table in tables]
+
+
+def _is_text(column: pd.Series) -> bool:
+    return bool(pd.api.types.is_string_dtype(column) or pd.api.types.is_object_dtype(column))
+
+
+def _to_numbers(column: pd.Series) -> pd.Series:
+    """Text as numbers; what is no number becomes missing."""
+    return pd.to_numeric(column.map(str, na_action="ignore").astype(object), errors="coerce")

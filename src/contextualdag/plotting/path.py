@@ -38,7 +38,7 @@ def plot_path(model: Any, *, ax: "Axes | None" = None) -> "Axes":
     >>> plot_path(FixedDAG(random_state=0).fit(data.X)).get_xlabel()
     'edges on average'
     """
-    if not hasattr(model, "path_"):
+    if not hasattr(type(model), "path_"):
         raise InvalidInputError(f"{type(model).__name__} has no path of sparsity levels to draw.")
     path: pandas.DataFrame = model.path_
     if ax is None:

@@ -1,4 +1,4 @@
-"""The projection layer: any batch of matrices in, sparse DAGs out."""
+"""The projection layer, which turns any batch of matrices into sparse DAGs."""
 
 from contextualdag.projection.l1 import project_l1
 from contextualdag.projection.layer import DAGProjection

@@ -8,27 +8,12 @@ from torch import Tensor
 
 from contextualdag.errors import InvalidInputError, InvalidParameterError
 from contextualdag.projection.kernels import dispatch
-from contextualdag.projection.kernels.parts import in_parts
+from contextualdag.projection.kernels.l1_torch import soft_threshold_
 from contextualdag.projection.validation import check_number, check_weights
 
 AllReduce = Callable[[Tensor], Tensor]
-SAMPLE_STRIDE = 61  # prime, so that the sample meets all places of the matrices
+SAMPLE_STRIDE = 61  # prime, so that the sample covers all positions in the matrices
 SMALLEST_SAMPLE = 1000
-
-
-def soft_threshold_(W: Tensor, kappa: Tensor) -> Tensor:
-    """Replace every entry by sign(w) max(abs(w) - kappa, 0), in place. An infinite `kappa` gives zeros.
-
-    Several thresholds (g,) belong to g equal parts of the batch.
-    """
-    kappa = kappa.to(W.dtype)
-    if kappa.ndim == 1:
-        several = W.view(len(kappa), -1)
-        several.sub_(several.clamp(-kappa[:, None], kappa[:, None]))
-        return W
-    for part in in_parts(W):
-        part.sub_(part.clamp(-kappa, kappa))
-    return W
 
 
 def l1_threshold(W: Tensor, l1_budget: float, all_reduce: AllReduce | None = None) -> Tensor:
@@ -39,21 +24,21 @@ def l1_threshold(W: Tensor, l1_budget: float, all_reduce: AllReduce | None = Non
 
     Notes
     -----
-    The left side is convex, falling and piecewise linear in :math:`\kappa`. A Newton step from anywhere leads to a point at
-    or left of the root; from there the steps rise, and they reach the root exactly once two of them see the same entries
-    above. No sort is needed, and one sum over processes for each step. A large batch starts from the root of a sample of
-    its entries, which leaves two or three steps to do on all of them.
+    The left side is convex, decreasing and piecewise linear in :math:`\kappa`. A Newton step from anywhere leads to a point
+    at or left of the root. From there the steps increase, and they have reached the root exactly when the same entries are
+    above the threshold twice in a row. This needs no sort, and one sum over processes per step. A large batch starts from
+    the root for a sample of its entries, which leaves two or three steps on all of them.
     """
     if all_reduce is None and W.numel() > 0 and (on_device := l1_threshold_on_device(W)) is not None:
         return on_device(torch.tensor(l1_budget, dtype=torch.float64, device=W.device))
-    kappa = _l1_threshold(W.detach().reshape(-1), len(W), l1_budget, _checked(all_reduce))
+    kappa = _l1_threshold(W.detach().reshape(-1), len(W), l1_budget, _checked_all_reduce(all_reduce))
     return torch.tensor(kappa, dtype=torch.float64, device=W.device)
 
 
 def l1_threshold_on_device(W: Tensor) -> Callable[[Tensor], Tensor] | None:
-    """For float32 on CUDA: the threshold as a function of the budget, both tensors, without a word to the host.
+    """The threshold as a function of the budget, both tensors, without synchronising with the host; float32 on CUDA only.
 
-    Several budgets (g,) give as many thresholds, for g equal parts of the batch.
+    Several budgets (g,) give as many thresholds, for g equal parts of the batch. None on other devices and dtypes.
     """
     root = dispatch.l1_root(W.device) if W.dtype == torch.float32 else None
     if root is None:
@@ -67,8 +52,8 @@ def l1_threshold_on_device(W: Tensor) -> Callable[[Tensor], Tensor] | None:
     return threshold
 
 
-def _checked(all_reduce: AllReduce | None) -> AllReduce:
-    """The sum over processes, which must come back as a value; the identity for one process."""
+def _checked_all_reduce(all_reduce: AllReduce | None) -> AllReduce:
+    """The sum over processes, with a check that it is returned as a value; the identity for one process."""
 
     def add_up(x: Tensor) -> Tensor:
         total = x if all_reduce is None else all_reduce(x)
@@ -98,11 +83,11 @@ def _l1_threshold(entries: Tensor, n_samples: int, l1_budget: float, add_up: All
 
 
 def _root(entries: Tensor, target: float, kappa: float, add_up: AllReduce) -> float:
-    """Newton's steps from `kappa` to the root of sum max(|w| - kappa, 0) = target, or to zero if the sum is below."""
+    """Newton steps from `kappa` to the root of sum max(|w| - kappa, 0) = target, or to zero if the sum is below."""
     sum_and_count_above = dispatch.sum_and_count_above(entries.device)
     n_above = None
     while True:
-        kappa = torch.tensor(kappa, dtype=entries.dtype).item()  # the threshold that the entries will see
+        kappa = torch.tensor(kappa, dtype=entries.dtype).item()  # as the entries will be compared with it
         over, count = add_up(sum_and_count_above(entries, kappa)).tolist()
         if not math.isfinite(over + target):
             raise InvalidInputError("The absolute entries of W add up to more than float64 holds. Divide W by a constant.")
@@ -125,17 +110,17 @@ def project_l1(W: Tensor, l1_budget: float, all_reduce: AllReduce | None = None)
     W : Tensor of shape (n, p, p), float32 or float64
         The batch, or this process's part of it.
     l1_budget : float
-        :math:`\lambda`, from 0 (all zeros) to infinity (nothing changes).
+        :math:`\lambda`, from 0 (all zeros) to infinity (no change).
     all_reduce : callable, optional
-        For batches spread over processes, which must all call this function at the same time: adds a float64 tensor up over
-        all of them and returns the sum.
+        Function that returns the sum of a float64 tensor over all processes, for batches distributed over processes, which
+        must all call `project_l1` at the same time.
 
     Returns
     -------
     W_star : Tensor of shape (n, p, p)
-        A new tensor, without gradient; `DAGProjection` has one.
+        A new tensor, without gradient; use `DAGProjection` for gradients.
     kappa : Tensor, float64, zero-dimensional
-        The threshold, to be reused on other samples.
+        The threshold, for use on other samples.
 
     Examples
     --------

@@ -8,10 +8,10 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from contextualdag.errors import InvalidInputError, InvalidParameterError, NotFittedError
+from contextualdag.errors import InvalidInputError, InvalidParameterError
 from contextualdag.graphs import break_cycles
-from contextualdag.projection.kernels.parts import in_parts
-from contextualdag.projection.l1 import AllReduce, l1_threshold, l1_threshold_on_device, soft_threshold_
+from contextualdag.projection.kernels.l1_torch import in_parts, soft_threshold_
+from contextualdag.projection.l1 import AllReduce, l1_threshold, l1_threshold_on_device
 from contextualdag.projection.logdet import LogDet
 from contextualdag.projection.ordering import Order
 from contextualdag.projection.validation import check_mask, check_number, check_weights, is_captured
@@ -70,7 +70,7 @@ class _SparseDAG(torch.autograd.Function):
 
 
 def _gradient_on_device(W_star: Tensor, g: Tensor, binds: Tensor) -> Tensor:
-    """The gradient of one process, without a word to the host; of each part of the batch where there are several budgets."""
+    """The gradient of one process, without synchronising with the host; for several budgets, per part of the batch."""
     sign = W_star.sign()
     along = torch.where(W_star != 0, g * sign, 0)  # zero off A, even where NaN comes in
     parts = (along.view(binds.numel(), -1), sign.abs().view(binds.numel(), -1))
@@ -82,29 +82,30 @@ def _gradient_on_device(W_star: Tensor, g: Tensor, binds: Tensor) -> Tensor:
 class DAGProjection(nn.Module):
     r"""Turn any batch of square matrices into sparse directed acyclic graphs.
 
-    First every matrix is projected onto acyclic matrices by itself, then the batch as a whole onto the ball
+    First every matrix is projected onto acyclic matrices, then the batch as a whole onto the ball
     :math:`\frac1n\sum_i\|W_i\|_1 \le \lambda`: one threshold :math:`\kappa` is subtracted from all absolute values. In
-    training mode :math:`\kappa` is found anew for each batch and kept; in eval mode the kept one is used, so that a sample's
-    graph does not depend on its batch.
+    training mode :math:`\kappa` is computed for each batch and stored; in eval mode the stored one is used, so that a
+    sample's graph does not depend on its batch.
 
     Parameters
     ----------
     l1_budget : float or list of float, default=inf
-        :math:`\lambda`: the largest mean l1 norm of the graphs. Larger is denser; zero gives empty graphs. With several
-        budgets a batch falls into as many parts of equal size, one after another, and each has its own budget and threshold:
-        for networks that are trained side by side.
+        :math:`\lambda`: the largest mean l1 norm of the graphs. Larger is denser; zero gives empty graphs. Several budgets
+        divide a batch into as many consecutive parts of equal size, each with its own budget and threshold, for networks
+        that are trained side by side.
     acyclicity : {"order", "logdet"} or Order or LogDet, default="order"
-        How to make a matrix acyclic; pass an `Order` or `LogDet` to change its settings.
+        How to make a matrix acyclic; pass an `Order` or `LogDet` to change its settings. "order" is ``Order()``, which
+        searches from three starts; the estimators mean one start by it (see `Order`).
     all_reduce : callable, optional
-        For batches spread over processes: adds a float64 tensor up over all of them and returns the sum.
+        Function that returns the sum of a float64 tensor over all processes, for batches distributed over processes.
 
     Attributes
     ----------
     threshold : Tensor, float64, zero-dimensional, or of shape (g,) with g budgets
-        :math:`\kappa` of the last batch in training mode; before, NaN unless the budget alone tells it (zero for an infinite
-        one, infinity for zero). It is a buffer, so it goes with `state_dict`.
+        :math:`\kappa` of the last batch in training mode; before, NaN unless the budget determines it (zero for an infinite
+        one, infinity for zero). It is a buffer, so it is part of `state_dict`.
     threshold_budget : Tensor, float64, of the same shape
-        The budget that the threshold belongs to. Loaded into a layer with another budget, the threshold is not used.
+        Budget that the threshold belongs to. A threshold loaded into a layer with another budget is not used.
 
     Examples
     --------
@@ -145,7 +146,7 @@ class DAGProjection(nn.Module):
 
     @property
     def l1_budget(self) -> float | list[float]:
-        """The budget or budgets. Setting them forgets the thresholds, which belonged to the old ones."""
+        """The budget or budgets. Setting them resets the thresholds, which belonged to the old ones."""
         return self._l1_budgets[0] if self.budget.ndim == 0 else list(self._l1_budgets)
 
     @l1_budget.setter
@@ -164,7 +165,7 @@ class DAGProjection(nn.Module):
         self.keep_threshold(torch.tensor(known, dtype=torch.float64).view_as(self.budget))
 
     def keep_threshold(self, kappa: float | Tensor) -> None:
-        """Use `kappa` in eval mode, as if it had been found in training with the current budget."""
+        """Use `kappa` in eval mode, as if it had been computed in training with the current budget."""
         self.threshold.copy_(torch.as_tensor(kappa))
         self.threshold_budget.copy_(self.budget)
 
@@ -185,7 +186,7 @@ class DAGProjection(nn.Module):
         W : Tensor of shape (n, p, p), float32 or float64
             Any matrices; the diagonal is ignored.
         mask : Tensor of bool, shape (p, p) or (n, p, p), optional
-            Edges outside it are dropped before the projection.
+            Allowed edges; the others are dropped before the projection.
 
         Returns
         -------
@@ -197,7 +198,7 @@ class DAGProjection(nn.Module):
             check_mask(mask, W)
         if len(W) % self.budget.numel() != 0:
             raise InvalidInputError(
-                f"W has {len(W)} matrices, which do not fall into {self.budget.numel()} equal parts, one for each l1_budget."
+                f"W has {len(W)} matrices, which do not divide into {self.budget.numel()} equal parts, one per l1_budget."
             )
 
         def project(W_tilde: Tensor) -> tuple[Tensor, bool | Tensor]:
@@ -207,7 +208,7 @@ class DAGProjection(nn.Module):
         return W_star
 
     def _project(self, W: Tensor) -> tuple[Tensor, bool | Tensor]:
-        """The projected batch, and whether its threshold moves with the input."""
+        """The projected batch, and whether its threshold depends on the input."""
         W_hat = self.acyclicity(W)
         if self.training:
             if self.all_reduce is None and len(W) > 0 and (on_device := l1_threshold_on_device(W_hat)) is not None:
@@ -222,19 +223,21 @@ class DAGProjection(nn.Module):
             return soft_threshold_(W_hat, kappa), kappa > 0 if kappa.ndim else bool(kappa > 0)
         if isinstance(self.acyclicity, LogDet) and not self.acyclicity.repair:
             W_hat = break_cycles(W_hat)
-        return soft_threshold_(W_hat, self._kept_threshold()), False
+        return soft_threshold_(W_hat, self._stored_threshold()), False
 
-    def _kept_threshold(self) -> Tensor:
+    def _stored_threshold(self) -> Tensor:
         if is_captured(self.threshold):
             return self.threshold
-        told = torch.where(self.budget == 0, math.inf, torch.where(self.budget == math.inf, 0.0, math.nan))
-        kept = torch.where(told.isnan() & (self.threshold_budget == self.budget), self.threshold, told)
-        if bool(kept.isnan().any()):
+        implied = torch.where(self.budget == 0, math.inf, torch.where(self.budget == math.inf, 0.0, math.nan))
+        stored = torch.where(implied.isnan() & (self.threshold_budget == self.budget), self.threshold, implied)
+        if bool(stored.isnan().any()):
+            from contextualdag.errors import NotFittedError  # imports scikit-learn
+
             raise NotFittedError(
                 "DAGProjection has no threshold yet for this l1_budget. Pass a batch in training mode first, or load a "
                 "state_dict of a layer that was trained with the same budget."
             )
-        return kept
+        return stored
 
     def extra_repr(self) -> str:
         """The settings, for `repr`."""

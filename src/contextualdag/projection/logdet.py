@@ -1,4 +1,4 @@
-"""Acyclicity "logdet": the paper's Algorithm 1, as published or fast."""
+"""Acyclicity "logdet": Algorithm 1 of the paper, as published or in a fast variant."""
 
 from dataclasses import dataclass
 
@@ -8,12 +8,12 @@ from torch import Tensor
 from contextualdag.errors import InvalidParameterError
 from contextualdag.graphs import break_cycles
 from contextualdag.projection.kernels import dispatch
+from contextualdag.projection.kernels.l1_torch import in_parts
 from contextualdag.projection.kernels.logdet_torch import descend_as_published, path_of_mu
 from contextualdag.projection.kernels.order_torch import fixed_point, net_flow
-from contextualdag.projection.kernels.parts import in_parts
 from contextualdag.projection.validation import check_count, check_flag, check_kernel, check_number, check_weights
 
-DESCENT_STEPS = 4  # of the default mode, for each mu; more keep more weight and cost in proportion
+DESCENT_STEPS = 4  # per mu in the default mode; more steps keep more weight and cost proportionally more
 DESCENT_STEP_SIZE = 0.5
 PUBLISHED_STEPS = 10_000
 
@@ -22,16 +22,16 @@ PUBLISHED_STEPS = 10_000
 class LogDet:
     r"""Path of log-det penalised problems that ends near a DAG (Algorithm 1 of the paper).
 
-    For :math:`\mu` falling from `mu` by the factor `decay`, follows the minimum of
+    For :math:`\mu` decreasing from `mu` by the factor `decay`, follows the minimum of
 
     .. math:: \tfrac{\mu}{2}\|\tilde W - W\|_F^2 - \log\det(sI - W \circ W) + p \log s,
 
-    each :math:`\tilde W` scaled to a largest entry of one. Then entries of the last iterate with ``abs(w) <= cut`` (on the
-    original scale) are dropped and the others get their original value back.
+    with each :math:`\tilde W` scaled to a largest entry of one. Then entries of the last iterate with ``abs(w) <= cut`` (on
+    the original scale) are dropped and the others get their original value back.
 
-    By default every sample descends by itself in few preconditioned steps, stays inside the domain, and loses the
-    smallest entries of its iterate until no cycle is left. With ``paper_exact=True`` the whole batch descends and stops
-    together, as the authors' program does.
+    By default every sample descends independently in few preconditioned steps, stays inside the domain, and the smallest
+    entries of its iterate are dropped until no cycle is left. With ``paper_exact=True`` the whole batch descends and stops
+    together, as in the authors' program.
 
     Parameters
     ----------
@@ -42,24 +42,25 @@ class LogDet:
     decay : float, default=0.5
         Factor from one :math:`\mu` to the next.
     steps : int, default=10
-        How many values of :math:`\mu`.
+        Number of values of :math:`\mu`.
     tolerance : float, default=1e-2
-        Descent for one :math:`\mu` ends when no entry of the gradient exceeds this: in the sample, or in the whole batch
-        with `paper_exact`.
+        Largest entry of the gradient at which the descent for one :math:`\mu` ends: over the sample, or over the whole
+        batch with `paper_exact`.
     max_iterations : int, optional
-        Largest number of steps for one :math:`\mu`. 4, or 10 000 with `paper_exact`.
+        Maximum number of steps per :math:`\mu`; by default 4, or 10 000 with `paper_exact`.
     step_size : float, optional
-        0.5 (of a preconditioned step), or 1 / p with `paper_exact`.
+        Step size; by default 0.5 (of a preconditioned step), or 1 / p with `paper_exact`.
     cut : float, default=0.1
-        Entries of the last iterate up to this size are dropped. It is absolute, so it depends on the units of the data.
+        Threshold up to which entries of the last iterate are dropped. It is absolute, so it depends on the units of the
+        data.
     paper_exact : bool, default=False
-        Follow the published algorithm iteration by iteration. Slow, a sample's graph depends on the rest of its batch, and
-        the result often has cycles before repair.
+        Whether to follow the published algorithm iteration by iteration. This is slow, a sample's graph depends on the rest
+        of its batch, and the result often has cycles before repair.
     repair : bool, default=True
-        Only with `paper_exact`: drop the smallest weights until no cycle is left. The authors do this at prediction
-        alone; `DAGProjection` always does it in eval mode.
+        Whether to drop the smallest weights until no cycle is left; only with `paper_exact`. The authors do this only at
+        prediction; `DAGProjection` always does it in eval mode.
     kernel : {"auto", "numba", "triton", "torch"}, default="auto"
-        Kernel of the default mode, as for `Order`, "triton" up to 128 nodes; `paper_exact` always runs in PyTorch.
+        Kernel of the default mode, as for `Order`, with "triton" up to 128 nodes; `paper_exact` always runs in PyTorch.
 
     Examples
     --------
@@ -101,7 +102,7 @@ class LogDet:
             raise InvalidParameterError("paper_exact=True always runs in PyTorch. Leave 'kernel' at 'auto'.")
 
     def stays_on_device(self, device: torch.device, p: int) -> bool:
-        """Whether graphs of p nodes are projected without a word to the host, as the capture of a CUDA graph wants."""
+        """Whether graphs of p nodes are projected without synchronising with the host, as CUDA graph capture requires."""
         return not self.paper_exact and dispatch.choose(self.kernel, device, p, "logdet") == "triton"
 
     @torch.no_grad()
@@ -128,7 +129,7 @@ class LogDet:
         return W.masked_fill_(_permute(iterate, label.argsort(1)) == 0, 0)
 
     def _mu_path(self, dtype: torch.dtype) -> list[float]:
-        """The values of mu, after a look whether the settings can be told from zero and infinity in this dtype."""
+        """The values of mu, with a check that the settings are neither zero nor infinite in this dtype."""
         mu_path = path_of_mu(self.mu, self.decay, self.steps)
         numbers = {"s": self.s, "mu": self.mu, "steps": mu_path[-1], "step_size": self.step_size or 1.0}
         for name, value in numbers.items():
@@ -154,10 +155,10 @@ class LogDet:
 
 
 def _canonical_labels(W: Tensor) -> Tensor:
-    """Nodes of every graph by falling net flow, ties by index.
+    """Nodes of every graph by decreasing net flow, ties by index.
 
-    Elimination rounds differently for another order of the nodes. Descending on nodes in this order makes the answer
-    permute with the nodes to the last bit; the flows are sums of integers, which do not round.
+    Elimination rounds differently for another order of the nodes. Descending on nodes in this order makes the result
+    permute with the nodes to the last bit; the flows are sums of integers, which are exact.
     """
     return torch.cat([net_flow(fixed_point(part)).argsort(dim=1, descending=True, stable=True) for part in in_parts(W)])
 

@@ -9,34 +9,35 @@ from contextualdag.projection.kernels import dispatch
 from contextualdag.projection.kernels.order_torch import STARTS
 from contextualdag.projection.validation import check_count, check_kernel, check_number, check_weights
 
-TRAINING_STARTS = 1  # of the estimators
+THOROUGH_STARTS = STARTS  # of `Order()` and hence of `DAGProjection(acyclicity="order")`
+TRAINING_STARTS = 1  # of the estimators: a little less weight is kept, graphs are recovered as well, at half the cost
 
 
 @dataclass(frozen=True)
 class Order:
-    r"""Frobenius projection onto DAGs, by way of the order whose forward edges weigh most.
+    r"""Frobenius projection onto DAGs, through the order of the nodes whose forward edges have the largest weight.
 
-    Solves, for every sample by itself,
+    Solves, for every sample independently,
 
     .. math:: \hat W = \arg\min_{W \in \mathrm{DAG}} \|\tilde W - W\|_F^2,
 
-    which keeps the values of an acyclic set of edges with the largest :math:`\sum \tilde w^2`. Exact when at most eight
-    nodes remain after nodes without parents or without children are set aside; a local search
-    otherwise. The answer does not depend on the rest of the batch, on the kernel or on the device, and permuting the nodes
-    permutes it. Where several sets of edges are equally heavy, the choice is fixed by the rules in
-    ``projection/kernels/order_torch.py``. Weights are compared after squaring and rounding to about 14 digits of the
-    largest in a cycle.
+    which keeps the values of an acyclic set of edges with the largest :math:`\sum \tilde w^2`. This is exact when at most
+    eight nodes remain after nodes without parents or without children are removed repeatedly, and a local search
+    otherwise. The result does not depend on the rest of the batch, on the kernel or on the device, and permuting the nodes
+    permutes it. Ties are broken by the rules in ``projection/kernels/order_torch.py``. Weights are compared after squaring
+    and rounding to about 14 digits of the largest in a cycle.
 
     Parameters
     ----------
     cut : float, default=0.0
-        Entries with ``abs(w) <= cut`` are dropped before anything else.
+        Threshold: entries with ``abs(w) <= cut`` are dropped first.
     starts : int, default=3
-        From how many constructive orders the local search starts, 1 to 3. Fewer are faster and keep a little less weight.
-        Without effect where the answer is exact.
+        Number of constructive orders from which the local search starts, 1 to 3. Fewer are faster and keep a little less
+        weight. It has no effect where the result is exact. The default is `THOROUGH_STARTS`; ``acyclicity="order"`` means
+        this default in `DAGProjection`, and `TRAINING_STARTS` (one start) in the estimators.
     kernel : {"auto", "numba", "triton", "torch"}, default="auto"
         "numba" needs the CPU; "triton" needs CUDA and takes up to 256 nodes; "torch" works on any device with float64;
-        "auto" takes the fastest there is.
+        "auto" is the fastest that is available.
 
     Examples
     --------
@@ -48,7 +49,7 @@ class Order:
     """
 
     cut: float = 0.0
-    starts: int = STARTS
+    starts: int = THOROUGH_STARTS
     kernel: str = "auto"
 
     def __post_init__(self) -> None:
@@ -57,7 +58,7 @@ class Order:
         check_kernel(self.kernel, "Order")
 
     def stays_on_device(self, device: torch.device, p: int) -> bool:
-        """Whether graphs of p nodes are projected without a word to the host, as the capture of a CUDA graph wants."""
+        """Whether graphs of p nodes are projected without synchronising with the host, as CUDA graph capture requires."""
         return dispatch.choose(self.kernel, device, p, "order") == "triton"
 
     @torch.no_grad()

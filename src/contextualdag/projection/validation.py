@@ -1,12 +1,12 @@
-"""Checks of what the projections are given."""
+"""Checks of inputs and parameters of the projections."""
 
 import math
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from contextualdag.errors import InvalidInputError, InvalidParameterError
+from contextualdag.checks import is_flag, is_integer, is_number, is_one_of, require
+from contextualdag.errors import InvalidInputError
 from contextualdag.graphs import check_batch
 from contextualdag.projection.kernels.dispatch import KERNELS
 
@@ -18,7 +18,7 @@ def check_weights(W: Tensor, name: str = "W") -> None:
         raise InvalidInputError(f"{name} must be float32 or float64. Got {W.dtype} instead; convert it with {name}.float().")
     if W.numel() == 0 or is_captured(W):
         return
-    low, high = torch.aminmax(W)  # one pass, and NaN goes through
+    low, high = torch.aminmax(W)  # one pass, and NaN propagates
     if not bool(torch.isfinite(low) & torch.isfinite(high)):
         bad = ~torch.isfinite(W).flatten(1).all(1)
         count = int((~torch.isfinite(W)).sum())
@@ -29,7 +29,7 @@ def check_weights(W: Tensor, name: str = "W") -> None:
 
 
 def is_captured(W: Tensor) -> bool:
-    """Whether a CUDA graph is being captured: then values cannot be looked at, and whoever captures answers for them."""
+    """Whether a CUDA graph is being captured: then values cannot be read, and the caller must have checked them."""
     return W.device.type == "cuda" and torch.cuda.is_current_stream_capturing()
 
 
@@ -61,41 +61,22 @@ def check_number(
     high_open: bool = False,
 ) -> None:
     """Raise unless the parameter `name` of `owner` is a number in the interval from `low` to `high`."""
-    if isinstance(value, int | float | np.number) and not isinstance(value, bool):
-        try:
-            number = float(value)
-        except OverflowError:  # an integer of more than 308 digits
-            number = math.nan
-        above = low < number if low_open else low <= number
-        below = number < high if high_open else number <= high
-        if above and below:
-            return
     interval = f"{'(' if low_open else '['}{low:g}, {high:g}{')' if high_open else ']'}"
-    raise InvalidParameterError(f"The '{name}' parameter of {owner} must be a number in {interval}. Got {value!r} instead.")
+    holds = is_number(value, low, high, low_open=low_open, high_open=high_open)
+    require(holds, name, owner, f"a number in {interval}", value)
 
 
-def check_count(value: object, name: str, owner: str, *, high: int | None = None) -> None:
+def check_count(value: int, name: str, owner: str, *, high: int | None = None) -> None:
     """Raise unless the parameter `name` of `owner` is an integer from 1 to `high`."""
-    if (
-        isinstance(value, int | np.integer)
-        and not isinstance(value, bool)
-        and value >= 1
-        and (high is None or value <= high)
-    ):
-        return
-    allowed = "of at least 1" if high is None else f"from 1 to {high}"
-    raise InvalidParameterError(f"The '{name}' parameter of {owner} must be an integer {allowed}. Got {value!r} instead.")
+    holds = is_integer(value) and value >= 1 and (high is None or value <= high)
+    require(holds, name, owner, f"an integer {'of at least 1' if high is None else f'from 1 to {high}'}", value)
 
 
 def check_flag(value: object, name: str, owner: str) -> None:
     """Raise unless the parameter `name` of `owner` is True or False."""
-    if not isinstance(value, bool):
-        raise InvalidParameterError(f"The '{name}' parameter of {owner} must be True or False. Got {value!r} instead.")
+    require(is_flag(value), name, owner, "True or False", value)
 
 
 def check_kernel(value: object, owner: str) -> None:
     """Raise unless `value` names a kernel."""
-    if value not in KERNELS:
-        raise InvalidParameterError(
-            f"The 'kernel' parameter of {owner} must be one of {', '.join(map(repr, KERNELS))}. Got {value!r} instead."
-        )
+    require(is_one_of(value, KERNELS), "kernel", owner, f"one of {', '.join(map(repr, KERNELS))}", value)

@@ -9,9 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from contextualdag.projection.kernels.compiled import compiled
+from contextualdag.projection.kernels.compiled import compiled, over_samples
 from contextualdag.projection.kernels.order_numba import linear_order
-from contextualdag.projection.kernels.threads import over_samples
 
 LASSO_SWEEPS, SEARCH_SWEEPS, TOLERANCE = 3000, 60, 1e-9
 LEAST_GAIN = 1e-7

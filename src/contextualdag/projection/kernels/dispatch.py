@@ -1,4 +1,4 @@
-"""Which kernel runs: numba on the CPU, Triton on CUDA, plain PyTorch everywhere else and for very large graphs."""
+"""Selection of the kernel: numba on the CPU, Triton on CUDA, plain PyTorch elsewhere and for very large graphs."""
 
 import functools
 import importlib
@@ -28,8 +28,8 @@ def choose(kernel: str, device: torch.device, p: int, problem: str) -> str:
         raise InvalidParameterError(
             f"kernel='{kernel}' works on {DEVICES[kernel]}, and the input is on {device}. Use kernel='auto' or 'torch'."
         )
-    if _without(kernel) is not None:
-        raise InvalidParameterError(f"kernel='{kernel}' cannot be used: {_without(kernel)}. Available: 'torch'.")
+    if _import_error(kernel) is not None:
+        raise InvalidParameterError(f"kernel='{kernel}' cannot be used: {_import_error(kernel)}. Available: 'torch'.")
     if kernel == "triton" and p > LARGEST_P[problem]:
         raise InvalidParameterError(
             f"kernel='triton' takes up to {LARGEST_P[problem]} nodes, and the input has {p}. Use kernel='auto' or 'torch'."
@@ -66,7 +66,7 @@ def logdet_descent(kernel: str, W: Tensor) -> Callable[..., Tensor]:
 
 
 def l1_root(device: torch.device) -> Callable[[Tensor, Tensor], Tensor] | None:
-    """Function that finds the threshold of the l1 step without leaving the device, see `l1_triton.threshold`, if any."""
+    """Function that finds the threshold of the l1 step on the device, see `l1_triton.threshold`; None if there is none."""
     if device.type != "cuda" or not available_or_warning("triton"):
         return None
     from contextualdag.projection.kernels import l1_triton
@@ -75,7 +75,7 @@ def l1_root(device: torch.device) -> Callable[[Tensor, Tensor], Tensor] | None:
 
 
 def sum_and_count_above(device: torch.device) -> Callable[[Tensor, float], Tensor]:
-    """Function that the root search of the l1 step calls in each pass, see `l1_torch.sum_and_count_above`."""
+    """Function that the root search of the l1 step calls in each step, see `l1_torch.sum_and_count_above`."""
     if device.type == "cpu" and available_or_warning("numba"):
         from contextualdag.projection.kernels import l1_numba
 
@@ -84,8 +84,8 @@ def sum_and_count_above(device: torch.device) -> Callable[[Tensor, float], Tenso
 
 
 @functools.cache
-def _without(library: str) -> str | None:
-    """Why a library cannot be used; None if it can."""
+def _import_error(library: str) -> str | None:
+    """Why a library cannot be imported; None if it can."""
     try:
         importlib.import_module(library)
     except ImportError as error:
@@ -95,8 +95,8 @@ def _without(library: str) -> str | None:
 
 @functools.cache
 def available_or_warning(library: str) -> bool:
-    """Whether a library can be used; a warning, once, if not."""
-    why_not = _without(library)
+    """Whether a library can be imported; warns, once, if not."""
+    why_not = _import_error(library)
     if why_not is not None:
         warnings.warn(
             f"{library} cannot be imported ({why_not}): projections on {DEVICES[library]} run in plain PyTorch, with the "

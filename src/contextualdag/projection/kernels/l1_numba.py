@@ -1,4 +1,4 @@
-"""One pass of the l1 root search as a compiled loop on the CPU. `l1_torch` defines the result, up to rounding of the sum."""
+"""One step of the l1 root search as a compiled loop on the CPU. `l1_torch` defines the result, up to rounding of the sum."""
 
 import numpy as np
 import torch
@@ -15,7 +15,7 @@ def sum_and_count_above(entries: Tensor, kappa: float) -> Tensor:
 
 @compiled_sum
 def _sum_and_count(entries, kappa):
-    """Sum and count in one pass; sums may be reordered, so that the loop runs on vectors."""
+    """Sum and count in one pass; sums may be reordered, so that the loop can be vectorised."""
     total, count = 0.0, 0
     for i in range(len(entries)):
         over = abs(entries[i]) - kappa

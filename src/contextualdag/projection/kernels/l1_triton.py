@@ -1,8 +1,8 @@
-"""The root search of the l1 step on a GPU, without a sort and without a word to the host.
+"""The root search of the l1 step on a GPU, without a sort and without synchronising with the host.
 
-Newton's steps as in `contextualdag.projection.l1`, one launch each. A launch first reads the partial sums that the one
-before left, which every program adds up in the same order, and moves the threshold; then it sums what is above it. Once the
-root is found, the launches that remain do nothing.
+Newton steps as in `contextualdag.projection.l1`, one launch each. A launch first reads the partial sums of the previous
+one, which every program adds up in the same order, and updates the threshold; then it sums what is above it. Once the
+root is found, the remaining launches do nothing.
 """
 
 import torch
@@ -13,7 +13,7 @@ from torch import Tensor
 MOST_STEPS = 24  # from zero; eight to fourteen are usual
 PROGRAMS = 256
 BLOCK = 1024
-STATE = 3  # what a step leaves to the next: the threshold, how many were above the one before (-1: none), whether it is done
+STATE = 3  # passed from step to step: the threshold, the number of entries above the previous one (-1: none), whether done
 
 
 def threshold(entries: Tensor, target: Tensor) -> Tensor:
@@ -54,7 +54,7 @@ def _step(entries, n, target, state, sums, step, most_steps, programs, PROGRAMS:
         else:
             n_above = count
             kappa = tl.where(count > 0, tl.maximum(kappa + excess / tl.maximum(count, 1.0), 0.0), 0.0)
-            kappa = kappa.to(entries.dtype.element_ty).to(tl.float64)  # the threshold that the entries will see
+            kappa = kappa.to(entries.dtype.element_ty).to(tl.float64)  # as the entries will be compared with it
     program = tl.program_id(0)
     if program == 0:
         tl.store(state + (step + 1) * 3, kappa)

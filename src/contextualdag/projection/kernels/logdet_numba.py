@@ -1,16 +1,15 @@
 """Log-det descent as compiled loops on the CPU. `logdet_torch.descend` explains the steps and defines the result.
 
-Everything that the loops call stands in this file: numba's cache does not notice changes elsewhere. Scalars come in with
-the dtype of the matrices, since numba would otherwise compute in float64.
+Everything that the loops call is in this file: numba's cache does not notice changes elsewhere. Scalars are passed in the
+dtype of the matrices, since numba would otherwise compute in float64.
 """
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from contextualdag.projection.kernels.compiled import compiled
+from contextualdag.projection.kernels.compiled import compiled, over_samples
 from contextualdag.projection.kernels.logdet_torch import MAX_HALVINGS
-from contextualdag.projection.kernels.threads import over_samples
 
 
 def descend(
@@ -122,7 +121,7 @@ def _inverse_transposed(W, s, A, row):
 
 @compiled
 def _drop_weak(W, W_tilde, inverse, scale, cut):
-    """Back to the original scale, edges on no cycle to their original value, and entries of at most `cut` to zero."""
+    """Restore the scale, set edges on no cycle to their original value and entries of at most `cut` to zero."""
     for j in range(W.shape[0]):
         for k in range(W.shape[0]):
             w = W_tilde[j, k] if inverse[j, k] == 0 else W[j, k] * scale

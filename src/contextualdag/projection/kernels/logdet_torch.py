@@ -1,11 +1,11 @@
-"""Log-det descent in plain PyTorch: the paper's Algorithm 1 to the letter, and the per-sample descent we use instead.
+"""Log-det descent in plain PyTorch: Algorithm 1 exactly as in the paper, and the per-sample descent used by default.
 
-Both follow, for mu falling geometrically, the minimum of
+Both follow, for mu decreasing geometrically, the minimum of
 
     f(W) = mu/2 ||W~ - W||^2 + h(W),    h(W) = -log det(s I - W o W) + p log s,
 
 whose gradient is mu (W - W~) + 2 (s I - W o W)^-T o W. Inside the domain rho(W o W) < s, h is zero for DAGs and positive
-for everything else. Each W~ is scaled to a largest entry of one first.
+for all other matrices. Each W~ is first scaled to a largest entry of one.
 """
 
 import torch
@@ -17,7 +17,7 @@ MAX_HALVINGS = 60
 
 
 def path_of_mu(mu: float, decay: float, steps: int) -> list[float]:
-    """The values that mu takes."""
+    """The decreasing values of mu."""
     values = [mu]
     for _ in range(steps - 1):
         values.append(values[-1] * decay)
@@ -35,8 +35,8 @@ def descend_as_published(
 ) -> tuple[Tensor, list[int]]:
     """Algorithm 1 as its authors run it: plain gradient descent on the whole batch, one stopping rule for all samples.
 
-    Descent for one mu ends after the step whose gradient is at most `tolerance` in every entry of every sample. Nothing
-    keeps an iterate in the domain: a sample may end as NaN, and then the others run to `max_iterations`.
+    Descent for one mu ends after the step whose gradient is at most `tolerance` in every entry of every sample. Iterates
+    may leave the domain: a sample may end as NaN, and then the others run to `max_iterations`.
 
     Returns the last iterate on the scale of `W_tilde`, and the number of iterations for each mu.
     """
@@ -62,15 +62,15 @@ def descend(
 ) -> Tensor:
     """The per-sample descent: few preconditioned steps, never outside the domain, acyclic at the end.
 
-    Edges that stay have no curvature from h, edges that go have much, so one step size serves neither. The diagonal of
-    the Hessian is about mu + 2 (s I - W o W)^-T, and dividing the gradient by it serves both. In the domain s I - W o W is
-    an M-matrix: elimination without pivoting is stable, and its pivots are all positive exactly in the domain. A step
-    that would leave is halved until it does not.
+    Edges that are kept have no curvature from h, edges that are dropped have much, so one step size suits neither. The
+    diagonal of the Hessian is about mu + 2 (s I - W o W)^-T, and dividing the gradient by it suits both. In the domain
+    s I - W o W is an M-matrix: elimination without pivoting is stable, and its pivots are all positive exactly in the
+    domain. A step that would leave the domain is halved until it does not.
 
     An edge j -> k whose entry of the inverse is zero lies on no cycle, and its minimum is w~ itself: it gets that value, so
-    that a DAG is not shortened by a descent that stops early. Then entries of at most `cut` (on the scale of `W_tilde`)
-    go, and so do the smallest entries of the iterate until no cycle is left. Thresholding the iterate rather than W~ uses
-    what the descent has learned: it has already shrunk the edges that close cycles.
+    that a descent that stops early does not shrink a DAG. Then entries of at most `cut` (on the scale of `W_tilde`) are
+    dropped, and after them the smallest entries of the iterate until no cycle is left. The iterate is thresholded rather
+    than W~ because the descent has already shrunk the edges that close cycles.
 
     Returns the iterate with the dropped edges at zero. Its support is the answer.
     """
@@ -93,7 +93,7 @@ def descend(
 
 
 def _step_inside(W: Tensor, inverse: Tensor, direction: Tensor, s: float, step_size: float) -> tuple[Tensor, Tensor]:
-    """Go against `direction`, with each sample's step halved until it stays in the domain."""
+    """Step against `direction`; each sample's step is halved until the sample stays in the domain."""
     W, inverse = W.clone(), inverse.clone()
     step = step_size
     outside = torch.arange(len(W), device=W.device)

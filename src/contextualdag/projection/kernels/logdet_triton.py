@@ -1,6 +1,6 @@
-"""Log-det descent on a GPU, one graph a program, its matrices in registers. `logdet_torch.descend` defines the result.
+"""Log-det descent on a GPU, one graph per program, its matrices in registers. `logdet_torch.descend` defines the result.
 
-Additions and products are rounded one by one and divisions to the nearest, so that the result is that of the other kernels.
+Additions and products are rounded one by one and divisions to nearest, so that all kernels give the same result.
 """
 
 import functools
@@ -33,13 +33,13 @@ def descend(
 
 @functools.lru_cache(maxsize=16)
 def _on_device(numbers: tuple[float, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
-    """Copied once, since nothing can be copied from the host while a graph is captured."""
+    """Numbers as a tensor. They are copied once, since the host cannot be read while a CUDA graph is captured."""
     return torch.tensor(numbers, dtype=dtype, device=device)
 
 
 @triton.jit
 def _divide(a, b):
-    """A / b to the nearest; Triton's own division of float32 is not."""
+    """A / b rounded to nearest; Triton's own division of float32 is not."""
     if a.dtype == tl.float32:
         return tl.div_rn(a, b)
     return a / b
@@ -104,7 +104,7 @@ def _descend_sample(
                 iteration = max_iterations
     W = tl.where(inverse == 0, W_tilde, W * scale)
     W = tl.where(tl.abs(W) > cut, W, 0.0)
-    # The smallest entries go until no cycle is left: see `graphs.acyclic_threshold` for the widest cycle.
+    # Drop the smallest entries until no cycle is left: see `graphs.acyclic_threshold` for the widest cycle.
     width = tl.abs(W)
     for v in range(p):
         through = tl.sum(tl.where(row == v, width, 0.0), 0)

@@ -1,6 +1,6 @@
 """Maximum-weight acyclic subgraph as compiled loops on the CPU. `order_torch` explains the steps and defines the result.
 
-Everything that the loops call stands in this file: numba's cache does not notice changes elsewhere.
+Everything that the loops call is in this file: numba's cache does not notice changes elsewhere.
 """
 
 import math
@@ -9,9 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from contextualdag.projection.kernels.compiled import compiled
+from contextualdag.projection.kernels.compiled import compiled, over_samples
 from contextualdag.projection.kernels.order_torch import EXACT_UP_TO, SMALLEST_EXPONENT, STARTS, fixed_point_bits
-from contextualdag.projection.kernels.threads import over_samples
 
 TAKEN = 1 << 62  # more than any sum of weights
 
@@ -41,9 +40,9 @@ def _run(W: Tensor, cut: float, starts: int, exact_up_to: int, kept: Tensor, ord
 
 @compiled
 def _project_samples(start, stop, W, cut, scale, starts, exact_up_to, kept, orders):
-    """Write what is kept of every sample from start to stop, and its order."""
+    """Write the kept edges and the order of every sample from start to stop."""
     p = W.shape[1]
-    m = max(p, 3)  # the dynamic programme wants three nodes
+    m = max(p, 3)  # dynamic programming needs three nodes
     C, D = np.empty((m, m), np.int64), np.empty((p, p), np.int64)
     core, order, best_order = np.empty(p, np.uintp), np.empty(p, np.uintp), np.empty(m, np.uintp)
     out, into = np.empty(p, np.int64), np.empty(p, np.int64)
@@ -109,7 +108,7 @@ def _strip(w, order, core, out, into, left):
                 order[found] = v
                 found += 1
         for t in range(front, found):
-            _leave(w, order[t], out, into, left)
+            _remove(w, order[t], out, into, left)
         stripped = found > front
         front = found
 
@@ -123,7 +122,7 @@ def _strip(w, order, core, out, into, left):
                 order[found] = v
                 found += 1
         for t in range(back - n_sinks, back):
-            _leave(w, order[t], out, into, left)
+            _remove(w, order[t], out, into, left)
         stripped = stripped or n_sinks > 0
         back -= n_sinks
     size = 0
@@ -135,8 +134,8 @@ def _strip(w, order, core, out, into, left):
 
 
 @compiled
-def _leave(w, v, out, into, left):
-    """Take node v out of the graph."""
+def _remove(w, v, out, into, left):
+    """Remove node v from the graph."""
     left[v] = False
     for u in range(w.shape[0]):
         if w[v, u] != 0:
@@ -165,7 +164,7 @@ def _fixed_point(w, left, scale, C):
 
 @compiled
 def _relabel(C, core, net, left, relabelled):
-    """Sort the core's nodes by falling net flow within the core, ties by index, and copy C in that order."""
+    """Sort the core's nodes by decreasing net flow within the core, ties by index, and copy C in that order."""
     size = len(core)
     net[:] = 0
     for j in core:
@@ -192,8 +191,8 @@ def _relabel(C, core, net, left, relabelled):
 def _best_order_by_subsets(C, size, best, into, order):
     """Exact order by dynamic programming; best[S] and into[v, S] as in the twin.
 
-    Subsets that differ only in their three lowest labels lie side by side, and what the other labels contribute to all
-    eight is one vector operation. So there are at least three labels; missing ones weigh nothing and go last.
+    Subsets that differ only in their three lowest labels are adjacent in memory, and the contribution of the other labels
+    to all eight is one vector operation. So there are at least three labels; missing ones have weight zero and come last.
     """
     m = max(size, 3)
     for v in range(size, m):
@@ -232,7 +231,7 @@ def _best_order_by_subsets(C, size, best, into, order):
 def _best_order_by_search(C, D, size, starts, order, best_order, net, into):
     """Best of up to three local searches.
 
-    An order is worth the sum of D = C - C^T over its forward pairs, which is twice its weight less a constant.
+    The value of an order is the sum of D = C - C^T over its forward pairs: twice its weight minus a constant.
     """
     for j in range(size):
         for k in range(size):
@@ -256,10 +255,10 @@ def _best_order_by_search(C, D, size, starts, order, best_order, net, into):
 
 @compiled
 def _peel(C, D, size, by_net_flow, order, net, into, gone):
-    """Take nodes away one by one to the front or the back, as in the twin. Return the worth of the order.
+    """Remove nodes one by one to the front or the back, as in the twin. Return the value of the order.
 
-    `net` is out minus in. The lesser of in and out, or the larger of the net flow and its opposite, belongs to the better
-    end, so one score a node suffices to find the node, and the sign of its net flow then tells the end.
+    `net` is out minus in. The smaller of in and out, or the larger of the net flow and its negative, belongs to the better
+    end, so one score per node suffices to find the node, and the sign of its net flow then gives the end.
     """
     net[:size] = 0
     into[:size] = 0
@@ -299,8 +298,8 @@ def _best_insertion(D, size, order, here, least, loss):
     """Move nodes to their best positions, in place, until none can gain. Return the weight gained."""
     gained = np.int64(0)
     while True:
-        # Every node at once: loss[v] is what v loses by standing right of the nodes seen so far, here[v] the loss at its own
-        # place, least[v] the least loss of all places.
+        # All nodes at once: loss[v] is the loss if v is placed after the nodes seen so far, here[v] the loss at its own
+        # position, least[v] the least loss of all positions.
         for v in range(size):
             loss[v] = 0
             least[v] = 0

@@ -1,24 +1,24 @@
 """Maximum-weight acyclic subgraph in plain PyTorch: the definition of the result, on any device.
 
 The problem. Keep the acyclic set of edges with the largest sum of squared weights. Any acyclic set is contained in the
-forward edges of some order of the nodes, so we look for the order whose forward edges weigh most (a linear ordering
-problem), and every forward edge is kept.
+forward edges of some order of the nodes, so we look for the order whose forward edges have the largest weight (a linear
+ordering problem), and keep every forward edge.
 
-The steps, for each graph by itself:
+The steps, for each graph independently:
 
-1. Strip. A node without parents can stand first and a node without children last, at no loss. Rounds of this (all
+1. Strip. A node without parents can come first and a node without children last, at no loss. Rounds of this (all
    sources by index, then all sinks by index) leave the core, in which every node has a parent and a child. A DAG has an
-   empty core, so a DAG comes back unchanged.
+   empty core, so it is returned unchanged.
 2. Fixed point. The core's weights, divided by a power of two so that none exceeds one, are squared and become integers C.
    Integer sums do not depend on the order in which they are added, so every kernel on every device finds the same order,
    whatever the batch.
-3. Relabel the core by falling net flow (out minus in), ties by index. What follows goes by label, hence permuting the
-   nodes permutes the answer.
-4. A core of at most `exact_up_to` nodes: dynamic programme over its subsets. Ties: the higher label goes last.
+3. Relabel the core by decreasing net flow (out minus in), ties by index. The next steps depend on labels only, hence
+   permuting the nodes permutes the result.
+4. A core of at most `exact_up_to` nodes: dynamic programming over its subsets. Ties: the higher label comes last.
 5. A larger core: up to three starts (the labels as they are; peeling, from either end, the node with the least weight
    lost; peeling the node with the largest net flow), each improved by best insertion. A sweep marks the nodes that have a
-   better place, then visits the marked by label; a node moves only for a strict gain, to the leftmost of its best places;
-   the search ends with a sweep that marks none. The heaviest of the orders wins, the earlier start on ties.
+   better position, then visits the marked ones by label; a node moves only for a strict gain, to the leftmost of its best
+   positions; the search ends with a sweep that marks none. The heaviest order wins, the earlier start on ties.
 """
 
 import functools
@@ -32,7 +32,7 @@ from contextualdag.graphs import order_to_mask
 
 STARTS = 3
 EXACT_UP_TO = 8
-SMALLEST_EXPONENT = -1021  # of the largest weight; less would make two to its opposite infinite
+SMALLEST_EXPONENT = -1021  # of the largest weight; with a smaller one, 2 ** -exponent would be infinite
 SAMPLES_AT_ONCE, ENTRIES_AT_ONCE = 4096, 1 << 20  # bound the memory of the tables below
 
 
@@ -49,7 +49,7 @@ def project(W: Tensor, cut: float, starts: int) -> Tensor:
 
 
 def linear_order(W: Tensor, starts: int = STARTS, exact_up_to: int = EXACT_UP_TO) -> Tensor:
-    """Order the nodes of every graph so that the forward edges weigh as much as possible.
+    """Order the nodes of every graph so that the forward edges have the largest possible weight.
 
     `W` (n, p, p) is finite, not empty, and has a zero diagonal. The result is int64 (n, p), ``order[i, t]`` the node at
     position t.
@@ -65,7 +65,7 @@ def _linear_order(W: Tensor, starts: int, exact_up_to: int) -> Tensor:
     size = core.sum(1)
     C = fixed_point(torch.where(core[:, :, None] & core[:, None, :], W, 0))
 
-    # The core comes first in the new labels, by falling net flow; the stripped nodes follow and weigh nothing.
+    # The core comes first in the new labels, by decreasing net flow; the stripped nodes follow with weight zero.
     label = torch.where(core, -net_flow(C), torch.iinfo(torch.int64).max).argsort(dim=1, stable=True)
     C = C.gather(1, label[:, :, None].expand_as(C)).gather(2, label[:, None, :].expand_as(C))
 
@@ -78,13 +78,13 @@ def _linear_order(W: Tensor, starts: int, exact_up_to: int) -> Tensor:
     if bool(large.any()):
         order[large] = _best_order_by_search(C[large], size[large], starts)
 
-    # The core's nodes share a key; their positions tell them apart.
+    # The core's nodes share a key; their positions distinguish them.
     position = torch.empty_like(order).scatter_(1, label.gather(1, order), torch.arange(p, device=W.device).expand_as(order))
     return (key * p + torch.where(core, position, 0)).argsort(dim=1, stable=True)
 
 
 def net_flow(C: Tensor) -> Tensor:
-    """What leaves each node less what enters it."""
+    """Outgoing minus incoming weight of each node."""
     return C.sum(2) - C.sum(1)
 
 
@@ -98,7 +98,7 @@ def fixed_point(W: Tensor) -> Tensor:
 
 
 def _strip(edges: Tensor) -> Tensor:
-    """Key by which to sort the nodes: sources of round r get r, the whole core p, sinks of round r get 2 p - r."""
+    """Sort key of the nodes: r for sources of round r, p for the core, 2 p - r for sinks of round r."""
     n, p, _ = edges.shape
     key = torch.full((n, p), p, dtype=torch.int64, device=edges.device)
     left = torch.ones(n, p, dtype=torch.bool, device=edges.device)
@@ -126,7 +126,7 @@ def _subsets(m: int) -> list[tuple[list[int], list[list[int]]]]:
 def _best_order_by_subsets(C: Tensor) -> Tensor:
     """Exact order of few nodes.
 
-    best[S], the most that an order of S can keep, is the largest over v in S of best[S - v] + into[v, S - v]: v stands
+    best[S], the most that an order of S can keep, is the largest over v in S of best[S - v] + into[v, S - v]: v comes
     last and receives the edges from all of S - v.
     """
     n, m, _ = C.shape
@@ -156,7 +156,7 @@ def _best_order_by_subsets(C: Tensor) -> Tensor:
 
 
 def _best_order_by_search(C: Tensor, size: Tensor, starts: int) -> Tensor:
-    """Best of up to three local searches. Nodes from `size` on weigh nothing and stay where they are, at the end."""
+    """Best of up to three local searches. Nodes from `size` on have weight zero and stay at the end."""
     n, p, _ = C.shape
     first = torch.arange(p, device=C.device).repeat(n, 1)
     peeled = [_peel(C, size, by_net_flow) for by_net_flow in (False, True)[: starts - 1]]
@@ -167,10 +167,10 @@ def _best_order_by_search(C: Tensor, size: Tensor, starts: int) -> Tensor:
 
 
 def _peel(C: Tensor, size: Tensor, by_net_flow: bool) -> Tensor:
-    """Take nodes away one by one, to the front or to the back of the order.
+    """Remove nodes one by one, to the front or to the back of the order.
 
-    In front a node loses the edges into it, at the back the edges out of it. Takes the node and the end with the least
-    loss or, with `by_net_flow`, the largest surplus of what is kept over what is lost. Ties: the lower label, the front.
+    At the front a node loses the edges into it, at the back the edges out of it. Selects the node and the end with the
+    least loss or, with `by_net_flow`, with the largest difference of kept and lost weight. Ties: the lower label, the front.
     """
     n, p, _ = C.shape
     rows = torch.arange(n, device=C.device)
@@ -194,7 +194,7 @@ def _peel(C: Tensor, size: Tensor, by_net_flow: bool) -> Tensor:
 
 
 def _best_insertion(D: Tensor, order: Tensor) -> Tensor:
-    """Move nodes to their best positions until none can gain. D = C - C^T is what v -> u is worth over u -> v."""
+    """Move nodes to their best positions until none can gain. D = C - C^T is the gain of v -> u over u -> v."""
     while True:
         can_gain = _can_gain(D, order)
         if not bool(can_gain.any()):
@@ -208,7 +208,7 @@ def _best_insertion(D: Tensor, order: Tensor) -> Tensor:
 def _can_gain(D: Tensor, order: Tensor) -> Tensor:
     """Which nodes have a better position than their own."""
     rows = torch.arange(len(order), device=D.device)
-    loss = D.new_zeros(order.shape)  # what each node loses by standing right of the nodes seen so far
+    loss = D.new_zeros(order.shape)  # loss of each node if it is placed after the nodes seen so far
     here, least = torch.zeros_like(loss), torch.zeros_like(loss)
     for t in range(order.shape[1]):
         u = order[:, t]
@@ -222,13 +222,13 @@ def _insert(d: Tensor, order: Tensor, v: int) -> Tensor:
     """Move node v to the leftmost of its best positions if that gains weight; d is row v of D."""
     positions = torch.arange(order.shape[1], device=d.device)
     here = (order == v).int().argmax(1, keepdim=True)
-    loss_after = d.gather(1, order).cumsum(1)  # of standing right of position t; its own place counts nothing
+    loss_after = d.gather(1, order).cumsum(1)  # if v is placed after position t; its own position counts nothing
     loss_before = loss_after.roll(1, 1)
     loss_before[:, 0] = 0
     loss = torch.where(positions <= here, loss_before, loss_after)
     least, there = loss.min(1, keepdim=True)  # the first of equals
     there = torch.where(least < loss.gather(1, here), there, here)
-    # Take v out and put it in again: the nodes between shift by one.
+    # Remove v and insert it again: the nodes in between shift by one.
     source = positions + ((positions >= here) & (positions < there)).long()
     source = source - ((positions <= here) & (positions > there)).long()
     return order.gather(1, torch.where(positions == there, here, source))

@@ -1,9 +1,9 @@
-"""Maximum-weight acyclic subgraph on a GPU, one graph a program. `order_torch` explains the steps and defines the result.
+"""Maximum-weight acyclic subgraph on a GPU, one graph per program. `order_torch` explains the steps and defines the result.
 
-A program is one warp. It keeps vectors over the nodes in registers. What it needs of the matrix again and again, the
-integers D = C - C^T row by row, it writes down once; they stay in the cache.
+A program is one warp. It keeps vectors over the nodes in registers. What it needs repeatedly of the matrix, the integers
+D = C - C^T row by row, it writes to memory once; they stay in the cache.
 
-Nodes, labels (the core by falling net flow) and positions in an order are different numberings; a vector is over nodes
+Nodes, labels (the core by decreasing net flow) and positions in an order are different numberings; a vector is over nodes
 unless its name says otherwise.
 """
 
@@ -68,13 +68,13 @@ def _fixed(w, factor, scale, core):
     """Squared weights within the core as integers, no edge less than one."""
     share = w.to(tl.float64) * factor
     c = share * share * scale
-    c = tl.where(c < INTEGERS_FROM, (c + INTEGERS_FROM) - INTEGERS_FROM, c)  # the nearest integer, the even one of two
+    c = tl.where(c < INTEGERS_FROM, (c + INTEGERS_FROM) - INTEGERS_FROM, c)  # rounds to the nearest integer, ties to even
     return tl.where(core & (w != 0), tl.maximum(c.to(tl.int64), 1), 0)
 
 
 @triton.jit
 def _power_of_two_below(largest):
-    """The power of two that brings `largest` between a half and one, as in the twin, from the bits of its exponent."""
+    """The power of two that scales `largest` to between a half and one, as in the twin, from the bits of its exponent."""
     exponent = tl.maximum((largest.to(tl.int64, bitcast=True) >> 52) & 0x7FF, 1)
     normal = (2045 - exponent) << 52
     subnormal = tl.full([], 1, tl.int64) << tl.minimum(2096 - exponent, 62)
@@ -111,7 +111,7 @@ def _strip(W, p, node, cut, P: tl.constexpr):
         key = tl.where(sources, r, key)
         left = left & ~sources
         v = _first(sources, node, P)
-        while v < P:  # no node left has an edge into a source, so only `into` changes
+        while v < P:  # no remaining node has an edge into a source, so only `into` changes
             into -= (_row(W, v, p, node, cut) != 0).to(tl.int32)
             v = _first(sources & (node > v), node, P)
         sinks = left & (out == 0)
@@ -128,7 +128,7 @@ def _strip(W, p, node, cut, P: tl.constexpr):
 
 @triton.jit
 def _surplus(W, v, p, node, cut, factor, scale, core):
-    """Row v of D = C - C^T: what v -> u is worth over u -> v."""
+    """Row v of D = C - C^T: the gain of v -> u over u -> v."""
     row = _fixed(_row(W, v, p, node, cut), factor, scale, core)
     return row - _fixed(_column(W, v, p, node, cut), factor, scale, core)
 
@@ -140,7 +140,7 @@ def _best_order_by_subsets(W, p, node, cut, factor, scale, core, node_of_label, 
     label = tl.arange(0, M)
     nodes = tl.gather(node_of_label, label, 0)
     in_use = label < size
-    into = tl.zeros([1 << M, M], tl.int64)  # what S sends to each label, which has no edge to itself
+    into = tl.zeros([1 << M, M], tl.int64)  # weight from S to each label, which has no edge to itself
     for u in range(size):
         w = tl.load(W + _at(nodes, u, label) * p + nodes, mask=in_use & (label != u), other=0.0)
         w = tl.where(tl.abs(w) > cut, w, 0.0)
@@ -164,7 +164,7 @@ def _best_order_by_subsets(W, p, node, cut, factor, scale, core, node_of_label, 
         to_each = tl.sum(tl.where((rest == S)[:, None], into, 0), 0)
         without = tl.gather(best, tl.where((rest >> label) & 1 == 1, rest - (1 << label), 0), 0)
         fits = ((rest >> label) & 1 == 1) & (without + to_each == _at(best, rest, S))
-        last = tl.max(tl.where(fits, label, -1), 0)  # the highest label that can stand last
+        last = tl.max(tl.where(fits, label, -1), 0)  # the highest label that can come last
         position = tl.where(node == _at(nodes, last, label), t, position)
         rest -= 1 << last
     return position
@@ -172,7 +172,7 @@ def _best_order_by_subsets(W, p, node, cut, factor, scale, core, node_of_label, 
 
 @triton.jit
 def _peel(W, p, node, cut, factor, scale, core, label, size, by_net_flow: tl.constexpr, P: tl.constexpr):
-    """Order (position to node) by taking nodes away to the front or to the back, as in the twin."""
+    """Order (position to node) by removing nodes to the front or to the back, as in the twin."""
     out = tl.zeros([P], tl.int64)
     into = tl.zeros([P], tl.int64)
     for v in range(p):
@@ -207,7 +207,7 @@ def _best_insertion(D, p, node, core, label, order, size, P: tl.constexpr):
     """Move nodes to their best positions until none can gain; `order` is over positions, and the core comes first."""
     gains = 1
     while gains > 0:
-        loss = tl.zeros([P], tl.int64)  # what each node loses by standing right of the nodes seen so far
+        loss = tl.zeros([P], tl.int64)  # loss of each node if it is placed after the nodes seen so far
         here = tl.zeros([P], tl.int64)
         least = tl.zeros([P], tl.int64)
         for t in range(size):
@@ -250,8 +250,8 @@ def _positions(order, size, node, P: tl.constexpr):
 
 
 @triton.jit
-def _worth(D, p, node, core, order, size, P: tl.constexpr):
-    """Sum of D over the forward pairs of an order, which is twice the weight of its forward edges less a constant."""
+def _value(D, p, node, core, order, size, P: tl.constexpr):
+    """Sum of D over the forward pairs of an order: twice the weight of its forward edges minus a constant."""
     total = tl.zeros([P], tl.int64)
     left = core
     for t in range(size):
@@ -301,13 +301,13 @@ def _project_sample(
         else:
             order = _best_insertion(D, p, node, core, label, node_of_label, size, P)
             if STARTS > 1:
-                worth = _worth(D, p, node, core, order, size, P)
+                value = _value(D, p, node, core, order, size, P)
                 for start in tl.static_range(1, STARTS):
                     other = _peel(W, p, node, cut, factor, scale, core, label, size, start == 2, P)
                     other = _best_insertion(D, p, node, core, label, other, size, P)
-                    other_worth = _worth(D, p, node, core, other, size, P)
-                    order = tl.where(other_worth > worth, other, order)
-                    worth = tl.maximum(worth, other_worth)
+                    other_value = _value(D, p, node, core, other, size, P)
+                    order = tl.where(other_value > value, other, order)
+                    value = tl.maximum(value, other_value)
             position = _positions(order, size, node, P)
     key = key * p + tl.where(core, position, 0)
     if HAS_ORDER:

@@ -27,7 +27,7 @@ def test_the_table_is_that_of_the_library(tmp_path):
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines() == [
         "sub/data.csv: 50 rows of x1 to x4 in the context z1, z2, z3.",
-        "truth.csv: 100 true edges, 2.0 a row.",
+        "truth.csv: 100 true edges, 2.0 per row.",
         "Next: contextualdag fit sub/data.csv --context z1,z2,z3 --out model",
     ]
     data = make_varying_dag(50, 4, 3, n_edges=4, random_state=7)
@@ -96,9 +96,12 @@ def test_nothing_is_replaced_unless_told(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--out", "a.csv", "--design", "fixed", "--active", "0.2"], "--active: It means nothing to --design fixed."),
-        (["--out", "a.csv", "--weight", "0.2"], "--weight: It means nothing to --design varying."),
-        (["--out", "a.csv", "--nodes", "3", "--edges", "4"], "--edges: 3 variables have 3 pairs. Got 4."),
+        (
+            ["--out", "a.csv", "--design", "fixed", "--active", "0.2"],
+            "--active: This option has no effect with --design fixed.",
+        ),
+        (["--out", "a.csv", "--weight", "0.2"], "--weight: This option has no effect with --design varying."),
+        (["--out", "a.csv", "--nodes", "3", "--edges", "4"], "--edges: 3 variables have only 3 pairs. Got 4."),
         (["--out", "a.csv", "--noise-scale", "2", "1"], "'noise_scale'"),
         (["--out", "a.csv", "--truth", "./a.csv"], "need two files"),
         (["--out", "a.txt"], "A name that ends in .csv or .parquet was expected. Got 'a.txt'."),
@@ -110,3 +113,14 @@ def test_wrong_usage(arguments, sentence, tmp_path):
     assert result.exit_code == 2
     assert sentence in words(result)
     assert not list(tmp_path.iterdir())
+
+
+def test_demo_shows_two_contexts_and_writes_its_report(tmp_path):
+    result = CliRunner().invoke(app, ["demo", "--samples", "400", "--out", str(tmp_path / "demo")])
+    assert result.exit_code == 0, result.output
+    assert result.output.count("z = (") == 2
+    assert "recovered exactly" in result.output
+    assert "F1 of edges" in result.output
+    page = (tmp_path / "demo" / "report.html").read_text(encoding="utf-8")
+    assert page.count("<svg") == 1
+    assert "One graph for every context" in page

@@ -1,4 +1,4 @@
-"""``contextualdag simulate``."""
+"""``contextualdag simulate`` and ``contextualdag demo``: simulated data to try things on."""
 
 import shlex
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from contextualdag.cli.outputs import OverwriteOption
+from contextualdag.cli.options import OverwriteOption
 
 if TYPE_CHECKING:
     import pandas
@@ -18,25 +18,29 @@ ONLY = {"varying": ("active", "mean_shift", "weak_edges", "context_correlation")
 
 
 def simulate(
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The table to write: .csv or .parquet.", show_default=False)],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="Table to write: .csv or .parquet.", show_default=False)],
     truth: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also write the true edges of every row: .csv or .parquet.")
     ] = None,
     design: Annotated[
         Literal["varying", "fixed"],
-        typer.Option(metavar="KIND", help="varying: graphs change with the context; fixed: one graph for all."),
+        typer.Option(metavar="KIND", help="varying: graphs vary with the context; fixed: one graph for all contexts."),
     ] = "varying",
-    samples: Annotated[int, typer.Option(min=1, metavar="N", help="Rows.")] = 1000,
-    nodes: Annotated[int, typer.Option(min=2, metavar="N", help="Variables: x1, x2, ...")] = 5,
-    features: Annotated[int, typer.Option(min=1, metavar="N", help="Context features: z1, z2, ...")] = 2,
-    edges: Annotated[int, typer.Option(min=0, metavar="N", help="Pairs of variables that may be joined.")] = 5,
+    samples: Annotated[int, typer.Option(min=1, metavar="N", help="Number of rows.")] = 1000,
+    nodes: Annotated[int, typer.Option(min=2, metavar="N", help="Number of variables: x1, x2, ...")] = 5,
+    features: Annotated[int, typer.Option(min=1, metavar="N", help="Number of context features: z1, z2, ...")] = 2,
+    edges: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Number of pairs of variables that an edge may connect.")
+    ] = 5,
     graph: Annotated[
         Literal["erdos-renyi", "scale-free"],
-        typer.Option(metavar="KIND", help="How the pairs are drawn. erdos-renyi: evenly; scale-free: with hubs."),
+        typer.Option(metavar="KIND", help="How the pairs are drawn. erdos-renyi: uniformly; scale-free: with hubs."),
     ] = "erdos-renyi",
     active: Annotated[
         float | None,
-        typer.Option(min=0, max=1, metavar="SHARE", show_default="0.5", help="Varying: pairs joined on average."),
+        typer.Option(
+            min=0, max=1, metavar="SHARE", show_default="0.5", help="Varying: mean fraction of the pairs with an edge."
+        ),
     ] = None,
     weight: Annotated[
         float | None, typer.Option(metavar="NUMBER", show_default="0.3", help="Fixed: weight of every edge.")
@@ -50,12 +54,12 @@ def simulate(
     ] = False,
     mean_shift: Annotated[
         float | None,
-        typer.Option(metavar="NUMBER", show_default="0", help="Varying: how much means move with the context."),
+        typer.Option(metavar="NUMBER", show_default="0", help="Varying: how much the means vary with the context."),
     ] = None,
-    weak_edges: Annotated[bool, typer.Option("--weak-edges", help="Varying: weaker edges, of either sign.")] = False,
+    weak_edges: Annotated[bool, typer.Option("--weak-edges", help="Varying: weaker edges of both signs.")] = False,
     context_correlation: Annotated[
         float | None,
-        typer.Option(metavar="NUMBER", show_default="0", help="Varying: of the context features, from 0 to below 1."),
+        typer.Option(metavar="NUMBER", show_default="0", help="Varying: correlation of the context features, in [0, 1)."),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="The same seed gives the same data.")] = 0,
     overwrite: OverwriteOption = False,
@@ -63,13 +67,14 @@ def simulate(
     """Simulate a table to try things on.
 
     Columns x1, x2, ... are variables and z1, z2, ... the context.
-    --truth writes a row for each true edge: sample (the row of the
+    --truth writes one row per true edge: sample (the row of the
     table, from 0), source, target, weight.
 
     Example: contextualdag simulate --out data.csv --truth truth.csv
     """
     from contextualdag import datasets
-    from contextualdag.cli.outputs import check_output, table_bytes, table_format, write_output
+    from contextualdag.cli.outcome import check_output, write_output
+    from contextualdag.cli.tables import table_bytes, table_format
     from contextualdag.errors import InvalidParameterError
 
     given = {"active": active, "weight": weight, "mean_shift": mean_shift, "context_correlation": context_correlation}
@@ -77,10 +82,10 @@ def simulate(
     options |= {"weak_edges": True} if weak_edges else {}
     options |= {"noise_scale": noise_scale} if noise_scale is not None else {}
     for other, names in ONLY.items():
-        meaningless = [name for name in names if other != design and name in options]
-        if meaningless:
-            option = f"--{meaningless[0].replace('_', '-')}"
-            raise typer.BadParameter(f"It means nothing to --design {design}.", param_hint=option)
+        without_effect = [name for name in names if other != design and name in options]
+        if without_effect:
+            option = f"--{without_effect[0].replace('_', '-')}"
+            raise typer.BadParameter(f"This option has no effect with --design {design}.", param_hint=option)
     if truth is not None and truth.resolve() == out.resolve():
         raise typer.BadParameter("The data and the truth need two files.", param_hint="--truth")
     paths = [out] if truth is None else [truth, out]
@@ -90,7 +95,7 @@ def simulate(
 
     pairs = nodes * (nodes - 1) // 2
     if edges > pairs:
-        raise typer.BadParameter(f"{nodes} variables have {pairs} pairs. Got {edges}.", param_hint="--edges")
+        raise typer.BadParameter(f"{nodes} variables have only {pairs} pairs. Got {edges}.", param_hint="--edges")
     make: Callable[..., Dataset] = datasets.make_varying_dag if design == "varying" else datasets.make_fixed_dag
     sizes = {"n_samples": samples, "n_nodes": nodes, "n_features": features, "n_edges": edges}
     try:
@@ -104,8 +109,43 @@ def simulate(
     context = [f"z{k + 1}" for k in range(features)]
     typer.echo(f"{out}: {samples} rows of {_span(list(data.names))} in the context {_span(context)}.")
     if truth is not None:
-        typer.echo(f"{truth}: {len(tables[0])} true edges, {len(tables[0]) / samples:.1f} a row.")
+        typer.echo(f"{truth}: {len(tables[0])} true edges, {len(tables[0]) / samples:.1f} per row.")
     typer.echo(f"Next: contextualdag fit {shlex.quote(str(out))} --context {','.join(context)} --out model")
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for report.html.")] = Path("demo"),
+    samples: Annotated[int, typer.Option(min=100, help="Number of rows to learn from.")] = 10_000,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the data and of the fit.")] = 0,
+) -> None:
+    """Simulate, fit, compare with the truth, and write a report.
+
+    Example: contextualdag demo --out demo
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from contextualdag.demo import demonstrate, write_report
+
+    console = Console()
+    console.print(f"Learning a graph for every context from {samples} samples of 5 variables …")
+    shown = demonstrate(samples, seed)
+    exact = True
+    for row in shown.shown:
+        context = ", ".join(f"{value:.2f}" for value in shown.Z[row])
+        table = Table("edge", "true", "learned", "", title=f"z = ({context})", title_justify="left")
+        edges = shown.edges(row)
+        for edge, true, learned, remark in edges.itertuples(index=False):
+            table.add_row(edge, f"{true:.2f}" if true else "none", f"{learned:.2f}" if learned else "none", remark)
+        exact &= not edges[""].any()
+        console.print(table)
+    wrong = "Both graphs were recovered exactly." if exact else "Not recovered exactly: the edges marked in the last column."
+    console.print(wrong)
+    scores = Table("on 1000 new contexts", "", title_justify="left")
+    for name, value in shown.scores.items():
+        scores.add_row(name, f"{value:.3f}")
+    console.print(scores)
+    console.print(f"Fitted in {shown.seconds:.0f} s. Report: {write_report(shown, out)}", soft_wrap=True)
 
 
 def _span(names: list[str]) -> str:

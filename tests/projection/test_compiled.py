@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from contextualdag.projection import LogDet, Order
-from contextualdag.projection.kernels.threads import over_samples
+from contextualdag.projection.kernels.compiled import over_samples
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_several_callers_at_once(gaussian, acyclicity):
 # PyTorch's own parallel operations hang in such a child; ours must not.
 FORKED = """
 import os, signal, torch
-from contextualdag.projection.kernels.threads import over_samples
+from contextualdag.projection.kernels.compiled import over_samples
 torch.set_num_threads(2)
 torch.randn(2000, 200).exp().sum()  # starts the threads of PyTorch, which the child will not have
 child = os.fork()
