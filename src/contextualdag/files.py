@@ -259,3 +259,19 @@ def _put_in_place(new: Path, target: Path, refuse_to_destroy: Callable[[Path], N
     raise PersistenceError(
         f"{target} was replaced again and again by other processes; let one process save there at a time."
     )
+
+
+@contextlib.contextmanager
+def exclusive_lock(path: Path, wait: bool = False) -> Iterator[None]:
+    """Hold a lock on a file, created if missing; raise BlockingIOError if another process holds it and `wait` is False."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            raise
+        except OSError:
+            pass  # not every file system knows locks
+        yield
+    finally:
+        os.close(descriptor)
