@@ -1,4 +1,4 @@
-"""Time the projections on one set of Gaussian matrices, and say how good the graphs are.
+"""Time the projections on one set of Gaussian matrices, and measure how good the graphs are.
 
 Three methods on the same matrices, in one run: Algorithm 1 of the paper as batched `torch.linalg.inv` calls, our log-det
 descent and our order projection. A second table compares the layer with the network in front of it. Times are medians,
@@ -9,7 +9,6 @@ import argparse
 import ctypes
 import math
 import os
-import platform
 import re
 import statistics
 import time
@@ -22,6 +21,8 @@ from torch import Tensor, nn
 
 import contextualdag
 from contextualdag.graphs import break_cycles, is_acyclic, order_to_mask
+from contextualdag.paper.outputs import markdown_table, write_page
+from contextualdag.paper.timing import processor_name
 from contextualdag.projection import DAGProjection, LogDet, Order
 from contextualdag.projection.kernels import order_numba
 
@@ -32,7 +33,7 @@ RESULTS = Path(__file__).parent / "results"
 
 @dataclass(frozen=True)
 class Limit:
-    """How far the published descent is run: on 1000 graphs of p = 50 it would take the better part of an hour."""
+    """Limits of the published descent: on 1000 graphs of p = 50 it would take most of an hour."""
 
     graphs: int
     iterations: int  # for each mu
@@ -85,9 +86,9 @@ def memory_mib(kind: str) -> float:
 
 
 def peak_mib(work: Callable[[], object]) -> float | None:
-    """Memory that `work` needs at its peak beyond what was there before, where the system tells."""
+    """Peak memory of `work` beyond what was in use before; None if the system does not report it."""
     try:
-        ctypes.CDLL(None).malloc_trim(0)  # hands freed memory back, so that using it again is seen
+        ctypes.CDLL(None).malloc_trim(0)  # returns freed memory to the system, so that using it again is measured
         Path("/proc/self/clear_refs").write_text("5")  # resets the peak
     except (AttributeError, OSError):
         return None
@@ -150,14 +151,6 @@ def in_training(p: int, n: int) -> tuple[float, ...]:
     return alone, *(other - alone for other in others)
 
 
-def processor() -> str:
-    try:
-        names = re.findall(r"model name\s*:\s*(.+)", Path("/proc/cpuinfo").read_text())
-    except OSError:
-        names = []
-    return names[0] if names else platform.processor() or platform.machine()
-
-
 def number(value: float | None, digits: int = 4) -> str:
     return "" if value is None else f"{value:.{digits}f}"
 
@@ -168,41 +161,30 @@ def milliseconds(value: float) -> str:
     return f"{value:,.1f}" if value >= 10 else f"{value:.2f}"
 
 
-def report(rows: list[Row], training: list[tuple[int, tuple[float, ...]]], n: int, load: float) -> str:
+def report(rows: list[Row], training: list[tuple[int, tuple[float, ...]]], n: int, load: float) -> list[str]:
     baseline = {r.p: r.ms_per_1000 for r in rows if r.method.startswith("Algorithm 1")}
-    lines = [
-        "# The projections",
-        "",
-        f"{n} Gaussian matrices for each p, float32, {torch.get_num_threads()} threads, {processor()}, "
-        f"torch {torch.__version__}, contextualdag {contextualdag.__version__}; load average at the start "
-        f"{load:.2f}. Made by `make bench`.",
-        "",
-        "*kept*: mean share of the squared weight that the acyclic graph keeps; for Algorithm 1 after its authors' repair. "
-        "*of optimum*: the same as a share of the exact optimum, known up to p = 12. *cyclic*: share of graphs with a "
-        "cycle, before repair. *peak*: memory beyond the input.",
-        "",
-        "| p | method | graphs | ms per 1000 graphs | times faster | kept | of optimum | cyclic | peak MiB | |",
-        "|---|---|---|---|---|---|---|---|---|---|",
-    ]
+    compared = []
     for r in rows:
         ours = not r.method.startswith("Algorithm 1") and not math.isnan(r.ms_per_1000)
         faster = f"{baseline[r.p] / r.ms_per_1000:,.0f}" if ours else ""
-        lines.append(
-            f"| {r.p} | {r.method} | {r.graphs} | {milliseconds(r.ms_per_1000)} | {faster} | {number(r.kept)} | "
-            f"{number(r.of_optimum, 5)} | {number(r.cyclic, 3)} | {number(r.peak_mib, 0)} | {r.remark} |"
-        )
-    lines += [
-        "",
+        numbers = [number(r.kept), number(r.of_optimum, 5), number(r.cyclic, 3), number(r.peak_mib, 0)]
+        compared.append([r.p, r.method, r.graphs, milliseconds(r.ms_per_1000), faster, *numbers, r.remark])
+    head = ["p", "method", "graphs", "ms per 1000 graphs", "times faster", "kept", "of optimum", "cyclic", "peak MiB", ""]
+    added = ["order adds, ms", "order with one start adds, ms", "log-det adds, ms"]
+    return [
+        "# The projections",
+        f"{n} Gaussian matrices for each p, float32, {torch.get_num_threads()} threads, {processor_name()}, "
+        f"torch {torch.__version__}, contextualdag {contextualdag.__version__}; load average at the start "
+        f"{load:.2f}. Made by `make bench`.",
+        "*kept*: mean fraction of the squared weight that the acyclic graph keeps; for Algorithm 1 after its authors' "
+        "repair. *of optimum*: the same relative to the exact optimum, known up to p = 12. *cyclic*: fraction of graphs "
+        "with a cycle, before repair. *peak*: memory beyond the input.",
+        markdown_table(head, compared),
         "## Beside the network",
-        "",
         f"One forward and backward pass, n = {n}, hidden layers (128, 128): the network alone, and what the layer adds "
         "(log-det without its cut, which would empty the graphs of an untrained network).",
-        "",
-        "| p | network, ms | order adds, ms | order with one start adds, ms | log-det adds, ms |",
-        "|---|---|---|---|---|",
+        markdown_table(["p", "network, ms", *added], [[p, *map(milliseconds, times)] for p, times in training]),
     ]
-    lines += [f"| {p} | " + " | ".join(map(milliseconds, times)) + " |" for p, times in training]
-    return "\n".join(lines) + "\n"
 
 
 def main() -> None:
@@ -219,10 +201,8 @@ def main() -> None:
         rows += compare(p, arguments.n)
         if p <= 50:
             training.append((p, in_training(p, arguments.n)))
-    text = report(rows, training, arguments.n, load)
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    arguments.out.write_text(text)
-    print(text)
+    page = write_page(arguments.out, report(rows, training, arguments.n, load))
+    print(page.read_text(encoding="utf-8"))
 
 
 if __name__ == "__main__":

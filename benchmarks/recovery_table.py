@@ -1,8 +1,8 @@
 """From finished cells of our defaults to results/recovery.md, beside the published means. Nothing is trained here.
 
 First `contextualdag reproduce er-n --methods ours --out runs`, and er-p, sf-n, sf-p, fixed-n; for the variants
-`contextualdag reproduce peers --methods ours --out runs`. Then
-`python benchmarks/recovery_table.py runs/cells runs/peer-cells results/recovery.md`.
+`python -m benchmarks.peers --methods ours --out runs`. Then
+`python -m benchmarks.recovery_table runs/cells runs/peer-cells results/recovery.md`.
 """
 
 import argparse
@@ -12,14 +12,16 @@ from pathlib import Path
 
 import pandas as pd
 
-from contextualdag.experiments.designs import FIGURES
-from contextualdag.experiments.figures import published
-from contextualdag.experiments.finished import load_results
+from benchmarks.peers.comparison import peer_version
+from contextualdag.paper.outputs import markdown_table, write_page
+from contextualdag.paper.recovery import FIGURES, cell_version
+from contextualdag.paper.recovery_figures import published
+from contextualdag.sweeps.store import load_results
 
 SIZE = ["design", "graph", "n", "p", "m"]
 COLUMNS = {
     "ours, default": ("default", "f1"),
-    "ours, told the number of edges": ("told", "f1"),
+    "ours, given the number of edges": ("given", "f1"),
     "paper's contextual DAG": ("contextual", "f1"),
     "paper's oracle": ("sorted-truth", "f1"),
     "error: ours, default": ("default", "estimation_error"),
@@ -47,7 +49,7 @@ def cells(results: pd.DataFrame) -> pd.DataFrame:
         for m, n, p in itertools.product(shown.m, shown.n, shown.p):
             size = (shown.design, shown.graph, n, p, m)
             row: dict[object, object] = {"figure": name, **dict(zip(SIZE, size, strict=True)), "data_sets": 0}
-            for choice in ("default", "told"):
+            for choice in ("default", "given"):
                 if (*size, choice) in mine.index:
                     found = mine.loc[(*size, choice)]
                     row |= {(choice, score): found[score] for score in ("f1", "f1_se", "estimation_error")}
@@ -60,27 +62,27 @@ def cells(results: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def claims(table: pd.DataFrame) -> list[str]:
-    """What was aimed at, in how many cells it was reached, and where it was not."""
+def claims(table: pd.DataFrame) -> str:
+    """The aims, in how many cells each was reached, and where it was not."""
     varying = table[table["design"] == "varying"]
-    oracle, told, default = ("sorted-truth", "f1"), ("told", "f1"), ("default", "f1")
+    oracle, given, default = ("sorted-truth", "f1"), ("given", "f1"), ("default", "f1")
     error, oracle_error = ("default", "estimation_error"), ("sorted-truth", "estimation_error")
     small, large = varying[varying["n"] <= 1000], varying[varying["n"] > 1000]
     many = varying[varying["n"] >= 1000]
     fixed = table[(table["design"] == "fixed") & (table["m"] == 2)]
     wide = varying[(varying["p"] >= 40) & (varying["m"] == 2)]
-    return [
-        "| aim | reached | not reached |",
-        "|---|---|---|",
-        _claim("told, n ≤ 1000: at least .05 above the oracle", small, lambda r: r[told] - r[oracle] - 0.05),
-        _claim("told, n ≥ 3162: not below the oracle", large, lambda r: r[told] - r[oracle]),
+    rows = [
+        _claim("given, n ≤ 1000: at least .05 above the oracle", small, lambda r: r[given] - r[oracle] - 0.05),
+        _claim("given, n ≥ 3162: not below the oracle", large, lambda r: r[given] - r[oracle]),
         _claim("default, n ≤ 3162: not below the oracle", varying[varying["n"] <= 3162], lambda r: r[default] - r[oracle]),
         _claim(
             "default, n = 10 000: within .01 of the oracle",
             varying[varying["n"] == 10_000],
             lambda r: r[default] - r[oracle] + 0.01,
         ),
-        _claim("default, n ≥ 316: within .03 of told", varying[varying["n"] >= 316], lambda r: r[default] - r[told] + 0.03),
+        _claim(
+            "default, n ≥ 316: within .03 of given", varying[varying["n"] >= 316], lambda r: r[default] - r[given] + 0.03
+        ),
         _claim(
             "error by default, n ≥ 1000, m = 2: at most a third of the oracle's",
             many[many["m"] == 2],
@@ -99,9 +101,10 @@ def claims(table: pd.DataFrame) -> list[str]:
             lambda r: r[default] - r[("clustered", "f1")] - 0.15,
         ),
     ]
+    return markdown_table(["aim", "reached", "not reached"], rows)
 
 
-def _claim(aim: str, rows: pd.DataFrame, margin: Callable[[pd.Series], float]) -> str:
+def _claim(aim: str, rows: pd.DataFrame, margin: Callable[[pd.Series], float]) -> list[str]:
     run = rows[rows["data_sets"] > 0]
     margins = run.apply(margin, axis=1) if len(run) else pd.Series(dtype=float)
     short = [
@@ -111,50 +114,48 @@ def _claim(aim: str, rows: pd.DataFrame, margin: Callable[[pd.Series], float]) -
     ]
     not_run = len(rows) - len(run)
     missing = [f"{not_run} not run"] if not_run else []
-    return f"| {aim} | {len(run) - len(short)} of {len(rows)} cells | {'; '.join(short + missing) or 'none'} |"
+    return [aim, f"{len(run) - len(short)} of {len(rows)} cells", "; ".join(short + missing) or "none"]
 
 
-def grid(table: pd.DataFrame) -> list[str]:
+def grid(table: pd.DataFrame) -> str:
     """All cells side by side."""
-    lines = ["| figure | n | p | m | data sets | " + " | ".join(COLUMNS) + " |", "|" + "---|" * (5 + len(COLUMNS))]
-    for _, row in table.iterrows():
-        numbers = [_number(row, *column) for column in COLUMNS.values()]
-        size = f"| {row['figure']} | {row['n']} | {row['p']} | {row['m']} | {row['data_sets'] or 'not run'} | "
-        lines.append(size + " | ".join(numbers) + " |")
-    return lines
+    rows = [
+        [row["figure"], row["n"], row["p"], row["m"], row["data_sets"] or "not run"]
+        + [_number(row, *column) for column in COLUMNS.values()]
+        for _, row in table.iterrows()
+    ]
+    return markdown_table(["figure", "n", "p", "m", "data sets", *COLUMNS], rows)
 
 
-def comparisons(table: pd.DataFrame) -> list[str]:
-    """The cells in which another method of the paper is the one to beat: one graph for all, or one for each cluster."""
-    lines = ["| | n | p | m | ours, default | paper's Fixed DAG | paper's Clustered DAG |", "|---|---|---|---|---|---|---|"]
-    chosen = table[(table["design"] == "fixed") | (table["p"] >= 40)]
-    for _, row in chosen.iterrows():
-        numbers = [_number(row, name, "f1") for name in ("default", "fixed", "clustered")]
-        lines.append(f"| {row['figure']} | {row['n']} | {row['p']} | {row['m']} | " + " | ".join(numbers) + " |")
-    return lines
+def comparisons(table: pd.DataFrame) -> str:
+    """The cells in which another method of the paper is strong: one graph for all, or one for each cluster."""
+    rows = [
+        [row["figure"], row["n"], row["p"], row["m"]]
+        + [_number(row, name, "f1") for name in ("default", "fixed", "clustered")]
+        for _, row in table[(table["design"] == "fixed") | (table["p"] >= 40)].iterrows()
+    ]
+    return markdown_table(["", "n", "p", "m", "ours, default", "paper's Fixed DAG", "paper's Clustered DAG"], rows)
 
 
-def variants(results: pd.DataFrame, of_the_paper: pd.DataFrame) -> list[str]:
-    """The defaults on data that flatter less: graphs, contexts and noise as in the same data sets of the paper's design."""
+def variants(results: pd.DataFrame, of_the_paper: pd.DataFrame) -> str:
+    """The defaults on harder data: graphs, contexts and noise as in the same data sets of the paper's design."""
     plain = of_the_paper[of_the_paper["data_set"].isin(results["data_set"])]
     at = {"design": "varying", "graph": "erdos-renyi", "n": 1000, "p": 20, "m": 2, "method": "ours"}
     for name, value in at.items():
         plain, results = plain[plain[name] == value], results[results[name] == value]
     both = pd.concat([plain.assign(variant="paper"), results[results["variant"] != "paper"]])
-    lines = [
-        "| data | data sets | F1, default | F1, told | estimation error, default | edges, default |",
-        "|---|---|---|---|---|---|",
-    ]
+    lines = []
     for name, label in VARIANTS.items():
         rows = both[both["variant"] == name]
         if rows.empty:
             continue
-        default, told = rows[rows["choice"] == "default"], rows[rows["choice"] == "told"]
+        default, given = rows[rows["choice"] == "default"], rows[rows["choice"] == "given"]
         error = f" ± {default['f1'].sem():.3f}" if len(default) > 1 else ""
-        numbers = [f"{default['f1'].mean():.3f}{error}", f"{told['f1'].mean():.3f}"]
+        numbers = [f"{default['f1'].mean():.3f}{error}", f"{given['f1'].mean():.3f}"]
         numbers += [f"{default['estimation_error'].mean():.3f}", f"{default['n_edges'].mean():.1f}"]
-        lines.append(f"| {label} | {len(default)} | " + " | ".join(numbers) + " |")
-    return lines
+        lines.append([label, len(default), *numbers])
+    head = ["data", "data sets", "F1, default", "F1, given", "estimation error, default", "edges, default"]
+    return markdown_table(head, lines)
 
 
 def _number(row: pd.Series, name: str, score: str) -> str:
@@ -170,20 +171,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("cells", type=Path, help="the folder of finished cells")
     parser.add_argument("variants", type=Path, help="the folder of finished cells of the comparison with other packages")
-    parser.add_argument("out", type=Path, help="the page; what it says before the first table is kept")
+    parser.add_argument("out", type=Path, help="the page; its text before the first section is kept")
     options = parser.parse_args()
-    results = load_results(options.cells)
+    results = load_results(options.cells, cell_version)
     table = cells(results)
     sections = {
-        "What was aimed at": claims(table),
-        "All 50 cells": ["F1, and the estimation error (relative, squared).", "", *grid(table)],
-        "Against one graph for all, and one for each cluster": comparisons(table),
+        "Aims": [claims(table)],
+        "All 50 cells": ["F1, and the estimation error (relative, squared).", grid(table)],
+        "Against one graph for all, and one for each cluster": [comparisons(table)],
     }
-    if not (found := load_results(options.variants)).empty:
-        sections["Data that flatter less"] = variants(found, results)
-    words = options.out.read_text(encoding="utf-8").split("\n## ")[0].rstrip() if options.out.exists() else "# Recovery"
-    text = words + "\n" + "".join(f"\n## {title}\n\n" + "\n".join(lines) + "\n" for title, lines in sections.items())
-    options.out.write_text(text, encoding="utf-8")
+    if not (found := load_results(options.variants, peer_version)).empty:
+        sections["Harder data"] = [variants(found, results)]
+    intro = options.out.read_text(encoding="utf-8").split("\n## ")[0].rstrip() if options.out.exists() else "# Recovery"
+    write_page(options.out, [intro, *(part for title, parts in sections.items() for part in (f"## {title}", *parts))])
 
 
 if __name__ == "__main__":

@@ -3,12 +3,14 @@
 import difflib
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
 from contextualdag.errors import InvalidParameterError
+
+if TYPE_CHECKING:
+    import torch
 
 
 def require(holds: bool, name: str, owner: str, expected: str, got: object) -> None:
@@ -83,8 +85,10 @@ def listed(names: Sequence[str], most: int = 12) -> str:
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 
 
-def find_device(name: str) -> torch.device:
+def find_device(name: str) -> "torch.device":
     """The device of that name; "auto" is CUDA if it is available, else the CPU."""
+    import torch
+
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     try:

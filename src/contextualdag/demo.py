@@ -8,9 +8,8 @@ import numpy as np
 
 from contextualdag import __version__
 from contextualdag.estimators import ContextualDAG
-from contextualdag.experiments.illustration import N_FEATURES, N_NODES, edge_table, learn
-from contextualdag.experiments.illustration_figures import context_label, draw_side_by_side
 from contextualdag.metrics import estimation_error, f1_score, shd
+from contextualdag.paper.illustration import N_FEATURES, N_NODES, context_label, draw_side_by_side, edge_table, learn
 
 if TYPE_CHECKING:
     import pandas

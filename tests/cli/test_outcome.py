@@ -82,7 +82,7 @@ def test_messages_of_the_library_go_to_stderr(debug):
     def body():
         import logging
 
-        logger = logging.getLogger("contextualdag.experiments.sweep")
+        logger = logging.getLogger("contextualdag.sweeps.cluster")
         logger.warning("waits for workers")
         logger.debug("a detail")
 

@@ -12,8 +12,10 @@ import pytest
 from typer.testing import CliRunner
 
 from contextualdag.cli import app
-from contextualdag.experiments import reproduction, sweep
-from contextualdag.experiments.cells import cell_key
+from contextualdag.paper import reproduction
+from contextualdag.paper.recovery import cell_version
+from contextualdag.sweeps import cluster
+from contextualdag.sweeps.store import cell_key
 
 psutil = pytest.importorskip("psutil", reason="it comes with distributed, which sweeps need")
 
@@ -46,11 +48,11 @@ def test_help_names_all_there_is():
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["timings-n", "--methods", "fixed"], "--methods means nothing to 'timings-n'."),
-        (["all", "--methods", "fixed"], "--methods means nothing to 'all'."),
-        (["er-n", "--data", "drug.csv"], "--data means nothing to 'er-n'. It is for: drug."),
+        (["timings-n", "--methods", "fixed"], "--methods has no effect on 'timings-n'."),
+        (["all", "--methods", "fixed,best"], "There is no method ['best']."),
+        (["er-n", "--data", "drug.csv"], "--data has no effect on 'er-n'. It is for: drug."),
         (["er-n", "--methods", "fixed,best"], "There is no method ['best']."),
-        (["er-n", "--scheduler", "tcp://x:1", "--workers", "2"], "give one of them"),
+        (["er-n", "--scheduler", "tcp://x:1", "--workers", "2"], "give only one of them"),
         (["er-n", "--data-sets", "1"], "--data-sets"),
     ],
 )
@@ -63,7 +65,7 @@ def test_options_that_would_do_nothing_are_refused(arguments, sentence):
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (json.dumps({"version": 2, "cell": CELL, "rows": [], "seconds": 0.5}), "has version 2 and the sweep has version 1"),
+        (json.dumps({"version": 2, "cell": CELL, "rows": [], "seconds": 0.5}), "has version 2 and the sweep has version"),
         ('{"version": 1, "ce', "cannot be read"),
     ],
     ids=["another version", "truncated"],
@@ -78,8 +80,18 @@ def test_damaged_results_are_named_in_one_line(content, sentence, tmp_path):
     assert sentence in result.stderr
 
 
+def test_results_of_other_settings_are_refused(tmp_path):
+    (tmp_path / "cells").mkdir()
+    content = {"cell": CELL, "rows": [], "seconds": 0.5}
+    file = tmp_path / "cells" / f"{cell_key(CELL)}.json"
+    file.write_text(json.dumps(content | {"version": cell_version(CELL)[:-1]}))
+    result = invoke("er-p", "--quick", "--methods", "fixed", "--out", tmp_path)
+    assert result.exit_code == 1
+    assert "the method or its settings have changed since" in result.stderr
+
+
 def test_a_scheduler_that_does_not_answer(tmp_path, monkeypatch):
-    monkeypatch.setattr(sweep, "_CONNECT_SECONDS", 0.5)
+    monkeypatch.setattr(cluster, "_CONNECT_SECONDS", 0.5)
     result = invoke("er-p", "--quick", "--scheduler", "tcp://127.0.0.1:1", "--out", tmp_path)
     assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (1, "", 1)
     assert result.stderr.startswith("Error: No dask scheduler answered at tcp://127.0.0.1:1 within 0.5 seconds")
@@ -131,7 +143,7 @@ def test_ctrl_c_says_how_to_go_on(tmp_path, monkeypatch):
     monkeypatch.setitem(reproduction.REPRODUCTIONS, "er-n", reproduction.Reproduction("", (), stop))
     result = invoke("er-n", "--out", tmp_path)
     assert result.exit_code == 130
-    assert result.stderr == "Stopped. What is finished is kept; run the same command again to go on.\n"
+    assert result.stderr == "Stopped. Finished work is kept; run the same command again to resume.\n"
 
 
 KINDS = ("csv", "png", "svg")

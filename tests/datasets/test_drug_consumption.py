@@ -365,7 +365,7 @@ def test_silent_server(tmp_path, monkeypatch):
 
 def test_download_not_wanted(serve, published, tmp_path):
     server = serve(as_zip(published))
-    with pytest.raises(PersistenceError, match=r"download=False rules out .*Put drug_consumption\.data at .*by hand"):
+    with pytest.raises(PersistenceError, match=r"download=False forbids .*Put drug_consumption\.data at .*by hand"):
         load_drug_consumption(cache=tmp_path, download=False)
     assert server.requests == 0
 
@@ -381,7 +381,7 @@ def test_broken_cache_is_named_and_kept(published, serve, tmp_path):
     file = tmp_path / "drug_consumption.data"
     file.write_bytes(published[:1000])
     with pytest.raises(
-        InvalidInputError, match=r"seems to be truncated\. It is a cached copy: delete it to download it anew\."
+        InvalidInputError, match=r"seems to be truncated\. It is a cached copy: delete it to download it again\."
     ):
         load_drug_consumption(cache=tmp_path)
     assert file.read_bytes() == published[:1000]
@@ -398,7 +398,7 @@ def test_cache_that_cannot_be_written(published, serve, tmp_path, monkeypatch):
 
     serve(as_zip(published))
     monkeypatch.setattr("os.fsync", full)
-    with pytest.warns(UserWarning, match=r"could not be kept at .*No space left.*Give a 'cache'") as caught:
+    with pytest.warns(UserWarning, match=r"could not be cached at .*No space left.*Give a 'cache'") as caught:
         data = load_drug_consumption(cache=tmp_path)
     assert caught[0].filename == __file__
     assert data.X.shape == (1885, 18)

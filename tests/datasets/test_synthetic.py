@@ -4,7 +4,7 @@ import torch
 from scipy.stats import kstest
 
 from contextualdag.datasets import Dataset, make_fixed_dag, make_varying_dag
-from contextualdag.datasets.skeletons import SKELETONS
+from contextualdag.datasets.synthetic import SKELETONS
 from contextualdag.errors import InvalidParameterError
 from contextualdag.graphs import is_acyclic
 
@@ -33,7 +33,7 @@ def test_the_design_of_the_paper():
     assert (data.W >= 0).all()
     ever = (data.W != 0).any(0)
     assert 5 < (ever | ever.T).sum() / 2 <= 10
-    assert (ever & ever.T).any()  # some edges turn round
+    assert (ever & ever.T).any()  # some edges are reversed
     noise = residuals(data)
     assert noise.mean() == pytest.approx(0, abs=0.02)
     assert noise.std() == pytest.approx(1, abs=0.02)

@@ -11,9 +11,9 @@ import pytest
 
 from contextualdag import ContextualDAG
 from contextualdag.datasets import load_drug_consumption, make_varying_dag
-from contextualdag.experiments.illustration import N_EDGES, N_FEATURES, N_NODES
 from contextualdag.explorer.callbacks import Answers
 from contextualdag.explorer.fitted_graphs import FittedGraphs
+from contextualdag.paper.illustration import N_EDGES, N_FEATURES, N_NODES
 
 DRUGS = Path(__file__).parents[3] / "shared" / "datasets" / "drug_consumption.data"
 NAMES = ["sleep", "mood", "stress", "<b>exercise</b>", "screen time"]

@@ -8,7 +8,7 @@ import typer
 
 def benchmark(
     gpu: Annotated[bool, typer.Option("--gpu", help="Time the GPU instead of the CPU.")] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="Two small cells, under a minute.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Two small sizes, under a minute.")] = False,
     out: Annotated[Path, typer.Option(help="Folder for the table and the picture.")] = Path("benchmarks/results"),
     baseline: Annotated[bool, typer.Option(help="Also time Algorithm 1 as batched inverses, which is slow.")] = True,
 ) -> None:
@@ -18,15 +18,15 @@ def benchmark(
     """
     import torch
 
-    from contextualdag.experiments import timing
-    from contextualdag.experiments.timing_results import write_results
     from contextualdag.progress import RunProgress
+    from contextualdag.paper import timing
+    from contextualdag.paper.timing_figures import write_results
 
     if gpu and not torch.cuda.is_available():
         raise typer.BadParameter("PyTorch finds no CUDA device here. Leave --gpu out to time the CPU.", param_hint="--gpu")
     device = torch.device("cuda" if gpu else "cpu")
     grid = tuple(dict.fromkeys(timing.N_GRID + timing.P_GRID)) if gpu else timing.CPU_CELLS
-    cells = timing.QUICK_CELLS if quick else grid
+    cells = timing.QUICK_CELLS["p"] if quick else grid
     timings: list[timing.Timing] = []
     with RunProgress() as progress:
         progress.start("timing", len(cells))
@@ -36,9 +36,5 @@ def benchmark(
         projections = [] if quick else timing.time_projections(device, baseline)
         progress.step(len(cells), "whole fits")
         fits = [] if quick else timing.time_fits(device, (1000, 10_000) if gpu else (1000,))
-        profiles = {}
-        if gpu and not quick:
-            progress.step(len(cells), "one epoch, kernel by kernel")
-            profiles = {f"n = {n}, p = 20": timing.profile_epoch(n, 20, device) for n in (1000, 10_000)}
-    for path in write_results(out, timing.device_name(device), timings, projections, fits, profiles):
+    for path in write_results(out, timing.device_name(device), timings, projections, fits):
         typer.echo(path)

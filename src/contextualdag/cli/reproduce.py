@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-NAMES = "er-n, er-p, sf-n, sf-p, fixed-n, timings-n, timings-p, illustration, drug, peers, or all of them."
+NAMES = "er-n, er-p, sf-n, sf-p, fixed-n, timings-n, timings-p, illustration, drug, or all of them."
 
 
 def reproduce(
@@ -13,21 +13,21 @@ def reproduce(
     quick: Annotated[bool, typer.Option("--quick", help="A small version, about three minutes on two cores.")] = False,
     out: Annotated[Path, typer.Option(help="Folder for figures, tables and finished work.")] = Path("results"),
     data_sets: Annotated[int | None, typer.Option(min=2, help="Data sets for each size.")] = None,
-    methods: Annotated[str | None, typer.Option(help="Methods to run, with commas between them; all by default.")] = None,
+    methods: Annotated[str | None, typer.Option(help="Comma-separated methods to run; all by default.")] = None,
     scheduler: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, tcp://...")] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes on this machine.")] = None,
-    device: Annotated[str, typer.Option(help="Where to fit: auto, cpu or cuda.")] = "auto",
-    data: Annotated[Path | None, typer.Option(help="The file of the drug study; downloaded by default.")] = None,
+    device: Annotated[str, typer.Option(help="Device to fit on: auto, cpu or cuda.")] = "auto",
+    data: Annotated[Path | None, typer.Option(help="Data file of the drug study; downloaded by default.")] = None,
 ) -> None:
-    """Run an experiment of the paper again and draw it with the published points beside ours.
+    """Run an experiment of the paper and draw it with the published points beside ours.
 
-    What is finished is kept: an interrupted run goes on where it stopped when it is started again.
+    Finished work is kept: run the same command again to resume an interrupted run.
 
     Example: contextualdag reproduce er-n --quick
     """
     from contextualdag.cli.outcome import FAILED, in_a_line, resumable
     from contextualdag.errors import InvalidParameterError
-    from contextualdag.experiments import reproduction
+    from contextualdag.paper import reproduction
     from contextualdag.progress import RunProgress
 
     chosen = tuple(part.strip() for part in methods.split(",")) if methods is not None else None
@@ -37,7 +37,7 @@ def reproduce(
     except InvalidParameterError as error:
         raise typer.BadParameter(str(error)) from None
     failed = []
-    with resumable("What is finished is kept; run the same command again to go on."), RunProgress() as progress:
+    with resumable("Finished work is kept; run the same command again to resume."), RunProgress() as progress:
         if name == reproduction.ALL:
             runs = reproduction.reproduce_all(out, settings, progress)
         else:

@@ -1,6 +1,6 @@
-"""The paper's real data: who uses which of 18 substances, and how neurotic and sensation seeking they are.
+"""The paper's real data: consumption of 18 substances, neuroticism and sensation seeking of 1885 people.
 
-The file is fetched once and kept. Every copy is checked by its content, from wherever it comes.
+The file is downloaded once and cached. Every copy is checked by its content, wherever it comes from.
 """
 
 import hashlib
@@ -14,11 +14,12 @@ import warnings
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from contextualdag.checks import is_flag, require
 from contextualdag.errors import InvalidInputError, InvalidParameterError, PersistenceError
 from contextualdag.files import write_file
 
@@ -52,6 +53,7 @@ PUBLISHED_HIGH = (
 )
 """Edges of the paper's graph for high scores, both at their 0.9 quantile: pairs of source and target."""
 
+_OWNER = "load_drug_consumption"
 _FILE = "drug_consumption.data"
 # In the order of the file. UCI shortens the names; its "Meth" is the class of methadone consumption.
 _SCORES = (
@@ -69,9 +71,9 @@ _CLASSES = ("CL0", "CL1", "CL2", "CL3", "CL4", "CL5", "CL6")
 
 # UCI left three of the survey's records out.
 _IDS = np.setdiff1d(np.arange(1, 1889), (294, 299, 742))
-# Of the numbers, row by row, as little-endian doubles: line ends and trailing zeros make no difference to it.
+# Digest of the numbers, row by row, as little-endian doubles: line ends and trailing zeros make no difference.
 _SHA256 = "7328cf793f1d1513f89cd01067b44d5994cce677943b634fd78fdafe3f6ba7ca"
-# The published file has a third of a megabyte. Whatever has more than this is not worth reading to its end.
+# The published file has a third of a megabyte; a file larger than this is not read to its end.
 _MOST_BYTES = 8_000_000
 
 Array = NDArray[np.float64]
@@ -88,8 +90,8 @@ class DrugConsumption:
     Z : DataFrame of shape (1885, 2)
         The paper's context: neuroticism and sensation seeking, as standardised scores.
     frame : DataFrame of shape (1885, 32)
-        All columns. Age, gender, education, country and ethnicity are the numbers into which UCI turned the categories.
-        Semeron does not exist; the survey asked for it to find those who claim too much.
+        All columns. Age, gender, education, country and ethnicity are the numbers by which UCI encodes the categories.
+        Semeron does not exist; the survey included it to identify people who overclaim.
     """
 
     X: "pandas.DataFrame"
@@ -105,12 +107,12 @@ def load_drug_consumption(
 ) -> DrugConsumption:
     """Load the drug consumption data of the UCI repository, on which the paper shows its method.
 
-    The first call downloads 345 kB and keeps them; later calls need no network.
+    The first call downloads 345 kB and caches them; later calls need no network.
 
     Parameters
     ----------
     path : str or path-like, optional
-        UCI's ``drug_consumption.data``, or the zip file that holds it. It is only read. Without it, the cache is used.
+        UCI's ``drug_consumption.data``, or the zip file that holds it. By default the cache is used.
     cache : str or path-like, optional
         Folder for the downloaded file. By default ``contextualdag`` in ``$XDG_CACHE_HOME`` or ``~/.cache``.
     download : bool, default=True
@@ -149,10 +151,7 @@ def load_drug_consumption(
     >>> PUBLISHED_LOW
     (('Cannabis', 'Nicotine'), ('Ecstasy', 'Cannabis'), ('Legal highs', 'Cannabis'))
     """
-    if not isinstance(download, bool):
-        raise InvalidParameterError(
-            f"The 'download' parameter of load_drug_consumption must be a bool. Got {download!r} instead."
-        )
+    require(is_flag(download), "download", _OWNER, "a bool", download)
     if path is not None and cache is not None:
         raise InvalidParameterError(
             f"load_drug_consumption takes a 'path' or a 'cache', not both. Got {path!r} and {cache!r}."
@@ -160,7 +159,7 @@ def load_drug_consumption(
     if path is not None:
         file, remedy = _as_path("path", path), f"Get it from {URL}."
     else:
-        file, remedy = _cache_folder(cache) / _FILE, "It is a cached copy: delete it to download it anew."
+        file, remedy = _cache_folder(cache) / _FILE, "It is a cached copy: delete it to download it again."
     try:
         content = _read(file)
         if content is not None:
@@ -173,18 +172,15 @@ def load_drug_consumption(
     return _tables(_download(file, allowed=download))
 
 
-def _as_path(name: str, value: object) -> Path:
-    if not isinstance(value, str | os.PathLike):
-        raise InvalidParameterError(
-            f"The '{name}' parameter of load_drug_consumption must be a str or a path. Got {value!r} instead."
-        )
+def _as_path(name: str, value: Any) -> Path:
+    require(isinstance(value, str | os.PathLike), name, _OWNER, "a str or a path", value)
     try:
         return Path(value).expanduser()
     except RuntimeError as error:
         raise PersistenceError(f"There is no home folder for {value} ({error}); give the '{name}' in full.") from error
 
 
-def _cache_folder(cache: object) -> Path:
+def _cache_folder(cache: Any) -> Path:
     if cache is not None:
         return _as_path("cache", cache)
     base = os.environ.get("XDG_CACHE_HOME", "")
@@ -211,7 +207,7 @@ def _read_stream(stream: IO[bytes] | http.client.HTTPResponse, where: str) -> by
 
 
 def _unpack(content: bytes, where: str, *, must_be_zip: bool) -> bytes:
-    """Take the data out of UCI's zip file. Anything else stays as it is, unless it has to be one."""
+    """Extract the data from UCI's zip file. Anything else is returned unchanged, unless it must be a zip file."""
     if not content.startswith(b"PK"):
         if must_be_zip:
             raise InvalidInputError(f"{where} is not a zip file: it begins with {content[:20]!r}.")
@@ -232,12 +228,12 @@ def _unpack(content: bytes, where: str, *, must_be_zip: bool) -> bytes:
 
 
 def _parse(content: bytes, where: str, n_rows: int) -> Array:
-    """Turn so many rows of text into numbers, one column for each of `_COLUMNS`."""
+    """Parse `n_rows` rows of text into numbers, one column for each of `_COLUMNS`."""
     try:
         lines = content.decode("utf-8-sig").strip().splitlines()
     except UnicodeDecodeError as error:
         raise InvalidInputError(f"{where} is not a text file ({error}).") from error
-    # Before the cells: the last row of a truncated file is likely to be broken too, but that is not the news.
+    # Before the cells: the last row of a truncated file is likely to be broken too, but the number of rows says why.
     if len(lines) != n_rows:
         cause = " It seems to be truncated." if len(lines) < n_rows else ""
         raise InvalidInputError(f"{where} has {len(lines)} rows, {n_rows} were expected.{cause}")
@@ -267,7 +263,7 @@ def _number(cell: str, row: int, column: int, where: str) -> float:
 
 
 def _published(content: bytes, where: str) -> Array:
-    """Parse the data, and make sure that they are the published ones."""
+    """Parse the data, and check that they are the published ones."""
     values = _parse(content, where, len(_IDS))
     wrong = np.flatnonzero(values[:, 0] != _IDS)
     if wrong.size:
@@ -285,10 +281,10 @@ def _published(content: bytes, where: str) -> Array:
 
 
 def _download(file: Path, *, allowed: bool) -> Array:
-    """Fetch the data and keep them in `file`. Nothing is written before all is checked."""
+    """Download the data and cache them in `file`. Nothing is written before everything is checked."""
     by_hand = f"Put {_FILE} at {file} by hand, or give its place as 'path' (in the terminal, --data)."
     if not allowed:
-        raise PersistenceError(f"There is no {file}, and download=False rules out to fetch it from {URL}. {by_hand}")
+        raise PersistenceError(f"There is no {file}, and download=False forbids downloading it from {URL}. {by_hand}")
     try:
         content = _unpack(_fetch(), "The answer", must_be_zip=True)
         values = _published(content, "The answer")
@@ -297,9 +293,9 @@ def _download(file: Path, *, allowed: bool) -> Array:
     try:
         _keep(content, file)
     except OSError as error:
-        # The data are there and sound. That they cannot be kept is no reason to withhold them.
+        # The data are sound, so failing to cache them is no reason to fail.
         warnings.warn(
-            f"The data could not be kept at {file} ({error.strerror or error}), so they will be downloaded again. "
+            f"The data could not be cached at {file} ({error.strerror or error}), so they will be downloaded again. "
             "Give a 'cache' folder that can be written.",
             UserWarning,
             stacklevel=3,

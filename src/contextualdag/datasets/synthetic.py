@@ -1,15 +1,17 @@
 """The paper's synthetic designs, in which graphs vary with the context or do not, and harder variants of them."""
 
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from contextualdag.datasets.parameters import check_design
-from contextualdag.datasets.skeletons import SKELETONS
+from contextualdag.checks import is_count, is_finite, is_flag, is_integer, is_number, is_one_of, require
 
 Array = NDArray[np.float64]
+Pairs = tuple[NDArray[np.intp], NDArray[np.intp]]
 Graph = Literal["erdos-renyi", "scale-free"]
 NoiseScale = Literal["equal"] | tuple[float, float]
 WEAKEST = 0.25  # of a weight that is .3 to .6 at least, so that the weakest edges are below the paper's cut of .1
@@ -58,48 +60,47 @@ def make_varying_dag(
     context_correlation: float = 0.0,
     random_state: int | np.random.Generator | None = None,
 ) -> Dataset:
-    r"""Simulate the paper's varying design, in which edges appear, vanish and turn round with the context.
+    r"""Simulate the paper's varying design, in which edges appear, disappear and are reversed with the context.
 
     Contexts are uniform on :math:`[-1, 1]^m`. `n_edges` pairs of nodes are drawn at random, and for each node j a centre
     :math:`c_j` in the space of contexts. With :math:`d = \|z - c_j\| - \|z - c_k\|`, a pair has the edge j → k with weight d
     if :math:`d > \varphi`, the edge k → j with weight −d if :math:`-d > \varphi`, and none otherwise. :math:`\varphi` is the
-    quantile of :math:`|d|` that leaves the share `active` of the pairs. Noise is standard normal, and
+    quantile of :math:`|d|` that leaves the fraction `active` of the pairs. Noise is standard normal, and
     :math:`x = W(z)^\top x + \varepsilon`.
 
-    These data flatter: noise variances are equal, variances of variables grow along the edges, weights are positive and not
-    small, and the means of variables do not depend on the context. The options from `noise_scale` on take this away. They
+    These data are easy: noise variances are equal, variances of variables grow along the edges, weights are positive and
+    not small, and the means of variables do not depend on the context. The options from `noise_scale` on change this. They
     draw their random numbers last, so that skeleton, centres and unscaled noise stay the same for the same `random_state`.
 
     Parameters
     ----------
     n_samples : int, default=1000
-        n, the number of rows.
+        Number of rows, n.
     n_nodes : int, default=20
-        p, the number of variables.
+        Number of variables, p.
     n_features : int, default=2
-        m, the number of context features.
+        Number of context features, m.
     n_edges : int, default=10
-        Pairs of nodes that may be joined.
+        Number of pairs of nodes that may be joined.
     active : float, default=0.5
-        Share of them that is joined on average.
+        Fraction of these pairs that is joined on average.
     graph : {"erdos-renyi", "scale-free"}, default="erdos-renyi"
-        How the pairs are drawn: each with the same probability, or by the static scale-free model with exponent 2, which
-        has hubs.
+        Distribution of the pairs: uniform, or the static scale-free model with exponent 2, which has hubs.
     noise_scale : "equal" or (float, float), default="equal"
-        Standard deviations of the noise: 1 for all variables, or for each variable one drawn uniformly from (low, high).
+        Standard deviation of the noise: 1 for all variables, or drawn uniformly from (low, high) for each variable.
     standardise : bool, default=False
-        Divide each variable by its standard deviation over all rows. W is rescaled along with X, to
+        Whether to divide each variable by its standard deviation over all rows. W is rescaled along with X, to
         :math:`W_{jk} s_j / s_k`, and remains the truth.
     mean_shift : float, default=0
-        Add ``Z @ B`` to X, with entries of B normal of this standard deviation. So ``X - Z @ B`` is what follows W.
+        Standard deviation of the normal entries of a matrix B; ``Z @ B`` is added to X, so ``X - Z @ B`` follows W.
     weak_edges : bool or float, default=False
-        Multiply the weights of each pair by a random sign, and by a factor drawn uniformly from 0.25 to 1; a float is taken
-        in place of 0.25. Which edges are active does not change.
+        Whether to multiply the weights of each pair by a random sign, and by a factor drawn uniformly from 0.25 to 1; a
+        float replaces 0.25. Which edges are active does not change.
     context_correlation : float, default=0
         Correlation r, in [0, 1), of each two context features before they are mapped from normal to uniform (a Gaussian
         copula). Each stays uniform on [-1, 1], and their correlation is :math:`6/\pi \arcsin(r/2)`, nearly r.
     random_state : int or numpy.random.Generator, optional
-        Source of randomness.
+        Seed or generator of the random numbers.
 
     Returns
     -------
@@ -123,7 +124,7 @@ def make_varying_dag(
     >>> bool(((hard.W != 0) == (data.W != 0)).all()), hard.X.std(0).round(6).tolist()
     (True, [1.0, 1.0, 1.0, 1.0, 1.0])
     """
-    check_design(
+    _check_design(
         "make_varying_dag",
         n_samples=n_samples,
         n_nodes=n_nodes,
@@ -169,7 +170,7 @@ def make_fixed_dag(
     standardise: bool = False,
     random_state: int | np.random.Generator | None = None,
 ) -> Dataset:
-    """Simulate the paper's fixed design: one graph for all samples, and a context that has nothing to do with it.
+    """Simulate the paper's fixed design: one graph for all samples, whatever their context.
 
     `n_edges` pairs of nodes are drawn and point forward in a random order of the nodes. Every edge has the same weight.
     Contexts are uniform, noise is normal.
@@ -179,7 +180,7 @@ def make_fixed_dag(
     n_samples, n_nodes, n_features, graph, noise_scale, standardise, random_state
         As in `make_varying_dag`.
     n_edges : int, default=10
-        Edges of the graph.
+        Number of edges of the graph.
     weight : float, default=0.3
         Weight of every edge, before `standardise`.
 
@@ -199,7 +200,7 @@ def make_fixed_dag(
     >>> int((data.W[0] != 0).sum()), float(data.W.max()), bool((data.W == data.W[0]).all())
     (6, 0.3, True)
     """
-    check_design(
+    _check_design(
         "make_fixed_dag",
         n_samples=n_samples,
         n_nodes=n_nodes,
@@ -224,6 +225,71 @@ def make_fixed_dag(
     return _dataset(X, Z, np.tile(W, (n_samples, 1, 1)), standardise)
 
 
+def erdos_renyi(n_nodes: int, n_edges: int, rng: np.random.Generator) -> Pairs:
+    """Draw `n_edges` distinct pairs of nodes, each as likely as any other."""
+    sources, targets = np.triu_indices(n_nodes, k=1)
+    drawn = rng.choice(len(sources), size=n_edges, replace=False)
+    return sources[drawn], targets[drawn]
+
+
+def scale_free(n_nodes: int, n_edges: int, rng: np.random.Generator) -> Pairs:
+    """Draw `n_edges` distinct pairs of nodes by the static model of Goh, Kahng and Kim (2001), with exponent 2.
+
+    The node of rank r = 1, ..., p has weight r^(-1/(2 - 1)) = 1/r, and a pair is drawn with probability proportional to the
+    product of its weights; pairs that were drawn before are drawn again. The correction for finite size of Cho et al. (2009)
+    vanishes at exponent 2. Ranks are assigned at random, so that the hub is not always the same variable.
+    """
+    sources, targets = np.triu_indices(n_nodes, k=1)
+    if n_edges == 0:
+        return sources[:0], targets[:0]  # a single node has no pair, and no probabilities
+    weights = 1 / (1 + rng.permutation(n_nodes))
+    products = weights[sources] * weights[targets]
+    drawn = rng.choice(len(sources), size=n_edges, replace=False, p=products / products.sum())
+    return sources[drawn], targets[drawn]
+
+
+SKELETONS = {"erdos-renyi": erdos_renyi, "scale-free": scale_free}
+
+
+def _is_noise_scale(value: Any) -> bool:
+    if isinstance(value, str):
+        return value == "equal"
+    pair = isinstance(value, Sequence) and len(value) == 2 and all(map(is_finite, value))
+    return pair and 0 < value[0] <= value[1]
+
+
+def _is_weakness(value: Any) -> bool:
+    # An integer is refused: 1 could mean True or 1.0.
+    return is_flag(value) or (isinstance(value, float | np.floating) and is_number(value, 0, 1, low_open=True))
+
+
+_RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "n_samples": (is_count, "an integer of at least 1"),
+    "n_nodes": (is_count, "an integer of at least 1"),
+    "n_features": (is_count, "an integer of at least 1"),
+    "active": (lambda value: is_number(value, 0, 1), "in [0, 1]"),
+    "weight": (lambda value: is_finite(value) and value != 0, "a finite number other than 0"),
+    "graph": (lambda value: is_one_of(value, SKELETONS), f"one of {sorted(SKELETONS)}"),
+    "noise_scale": (_is_noise_scale, "'equal' or a pair (low, high) of numbers with 0 < low <= high"),
+    "standardise": (is_flag, "True or False"),
+    "mean_shift": (lambda value: is_number(value, 0, math.inf, high_open=True), "a finite number of at least 0"),
+    "weak_edges": (_is_weakness, "True, False or a float in (0, 1]"),
+    "context_correlation": (lambda value: is_number(value, 0, 1, high_open=True), "a number in [0, 1)"),
+}
+
+
+def _check_design(function: str, *, n_nodes: Any, n_edges: Any, **others: Any) -> None:
+    """Raise at the first parameter of `function` that is not as it should be."""
+    for name, value in {"n_nodes": n_nodes, **others}.items():
+        holds, expected = _RULES[name]
+        require(holds(value), name, function, expected, value)
+    n_pairs = n_nodes * (n_nodes - 1) // 2
+    known = is_integer(n_edges) and 0 <= n_edges <= n_pairs
+    require(known, "n_edges", function, f"from 0 to {n_pairs}, the pairs of {n_nodes} nodes", n_edges)
+    if others["standardise"] and others["n_samples"] == 1:
+        require(False, "n_samples", function, "at least 2 where X is standardised", 1)
+
+
 def _dataset(X: NDArray[np.floating], Z: Array, W: Array, standardise: bool) -> Dataset:
     if standardise:
         sd = X.std(0)
@@ -233,14 +299,14 @@ def _dataset(X: NDArray[np.floating], Z: Array, W: Array, standardise: bool) -> 
 
 
 def _correlated(Z: Array, correlation: float) -> Array:
-    """Correlate independent columns that are uniform on [-1, 1], and leave them uniform."""
+    """Correlate independent columns that are uniform on [-1, 1], and keep each of them uniform."""
     m = Z.shape[1]
     if correlation == 0 or m == 1:
         return Z
     from scipy.special import ndtr, ndtri
 
     covariance = np.full((m, m), correlation) + (1 - correlation) * np.eye(m)
-    # -1 can be drawn, though hardly ever, and would be mapped to minus infinity.
+    # -1 can be drawn, if very rarely, and would be mapped to minus infinity.
     normal = ndtri(np.maximum((1 + Z) / 2, np.finfo(np.float64).tiny))
     return np.asarray(2 * ndtr(normal @ np.linalg.cholesky(covariance).T) - 1, dtype=np.float64)
 
@@ -253,7 +319,7 @@ def _noise_sd(noise_scale: NoiseScale, n_nodes: int, rng: np.random.Generator) -
 
 
 def _factors(weak_edges: bool | float, n_edges: int, rng: np.random.Generator) -> Array:
-    """Draw what the weights of each pair are multiplied by: a sign and how weak they get."""
+    """Draw the factor of the weights of each pair: a sign and a size."""
     if isinstance(weak_edges, bool | np.bool_):
         if not weak_edges:
             return np.ones(n_edges)

@@ -1,0 +1,1 @@
+"""Running a function on many cells and keeping each result in a file."""
