@@ -13,7 +13,7 @@ from contextualdag import ContextualDAG
 from contextualdag.datasets import load_drug_consumption, make_varying_dag
 from contextualdag.experiments.illustration import N_EDGES, N_FEATURES, N_NODES
 from contextualdag.explorer.callbacks import Answers
-from contextualdag.explorer.fitted_graphs import FittedGraphs
+from contextualdag.explorer.graphs import FittedGraphs
 
 DRUGS = Path(__file__).parents[3] / "shared" / "datasets" / "drug_consumption.data"
 NAMES = ["sleep", "mood", "stress", "<b>exercise</b>", "screen time"]

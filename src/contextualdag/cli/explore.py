@@ -19,8 +19,7 @@ def explore(
     from contextualdag.estimators.loading import load_model_of_any_kind
 
     try:
-        from contextualdag.explorer.app import make_app
-        from contextualdag.explorer.server import listen
+        from contextualdag.explorer.app import listen, make_app
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("contextualdag"):
             raise

@@ -28,7 +28,7 @@ def report(
     from contextualdag.cli.outputs import check_output
     from contextualdag.errors import InvalidParameterError
     from contextualdag.estimators.loading import load_model_of_any_kind
-    from contextualdag.model_report import write_model_report
+    from contextualdag.report.model import write_model_report
 
     check_output(out, overwrite)
     loaded = load_model_of_any_kind(model)

@@ -1,6 +1,7 @@
-"""No request reads a file or runs code, and none ends in a traceback."""
+"""The application: no request reads other files or runs code, and none ends in a traceback."""
 
 import json
+import re
 
 import pytest
 
@@ -15,6 +16,14 @@ def app(model):
 @pytest.fixture
 def client(app):
     return app.server.test_client()
+
+
+def test_every_colour_of_the_stylesheet_comes_with_the_page(client):
+    page = client.get("/").text
+    with client.get("/assets/explorer.css") as answer:
+        used = set(re.findall(r"var\((--[a-z0-9-]+)\)", answer.text))
+    assert used
+    assert all(f"{name}: #" in page for name in used)
 
 
 def test_the_page_loads_nothing_from_elsewhere(client):

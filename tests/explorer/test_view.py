@@ -1,4 +1,4 @@
-"""Links to views."""
+"""Links to views of the page."""
 
 from dataclasses import replace
 
@@ -37,14 +37,14 @@ def test_there_and_back(graphs, answers, which):
         ("?a.age=1e999", "'age' must be a number. Got inf."),
         ("?a.age=9999", "'age' must be from 19 to 71 here. Got 9999."),
         ("?a.site=Rome", "'site' must be one of"),
-        ("?a.agee=3", "Nothing here is called 'a.agee'. Did you mean 'a.age'?"),
+        ("?a.agee=3", "There is no parameter 'a.agee'. Did you mean 'a.age'?"),
         ("?edges=-3", "'edges' must be one of 0, 1,"),
-        ("?node=moood", "No variable is called 'moood'. Did you mean 'mood'?"),
-        ("?from=sleep", "It must name either a node, or an edge"),
-        ("?from=sleep&to=sleep", "It must name either a node, or an edge"),
-        ("?map.x=ages", "No feature is called 'ages'. Did you mean 'age'?"),
-        ("?a.age=40&a.age=41", "It names something twice."),
-        ("?%ff=%00&&&===", "Nothing here is called"),
+        ("?node=moood", "There is no variable 'moood'. Did you mean 'mood'?"),
+        ("?from=sleep", "A link must name either a 'node', or an edge"),
+        ("?from=sleep&to=sleep", "A link must name either a 'node', or an edge"),
+        ("?map.x=ages", "There is no context feature 'ages'. Did you mean 'age'?"),
+        ("?a.age=40&a.age=41", "A parameter is given twice."),
+        ("?%ff=%00&&&===", "There is no parameter"),
         ("?" + "a" * 30_000, "at most 20000 characters"),
         (None, "A link must be a text"),
         ({"a": 1}, "A link must be a text"),
@@ -53,7 +53,7 @@ def test_there_and_back(graphs, answers, which):
 def test_nonsense_gives_a_sentence_and_the_default(graphs, answers, query, why):
     view, complaint = answers.links.read(query)
     assert view == graphs.default
-    assert complaint.startswith("This link does not fit this model, so here is the default view. ")
+    assert complaint.startswith("This link does not match the model, so this is the default view. ")
     assert why in complaint
     assert len(complaint) < 300
 

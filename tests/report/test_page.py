@@ -3,7 +3,7 @@ from html.parser import HTMLParser
 import pandas as pd
 from matplotlib.figure import Figure
 
-from contextualdag import report
+from contextualdag.report import page
 
 
 class Tags(HTMLParser):
@@ -20,12 +20,12 @@ def test_a_page_needs_nothing_but_itself_and_shows_text_as_text(tmp_path):
     figure = Figure()
     figure.subplots().plot([0, 1])
     parts = [
-        report.heading("<script>alert(1)</script>"),
-        report.paragraph("a & b"),
-        report.table(pd.DataFrame({"<b>": [0.123456], "name": ["<i>"]})),
-        report.picture(figure, "A line."),
+        page.heading("<script>alert(1)</script>"),
+        page.paragraph("a & b"),
+        page.table(pd.DataFrame({"<b>": [0.123456], "name": ["<i>"]})),
+        page.picture(figure, "A line."),
     ]
-    path = report.write_page(tmp_path / "new" / "page.html", "A <title>", parts, "end")
+    path = page.write_page(tmp_path / "new" / "page.html", "A <title>", parts, "end")
     text = path.read_text(encoding="utf-8")
     tags = Tags()
     tags.feed(text)
@@ -42,5 +42,5 @@ def test_pictures_are_the_same_each_time():
     for _ in range(2):
         figure = Figure()
         figure.subplots().plot([0, 1])
-        pages.append(report.picture(figure, ""))
+        pages.append(page.picture(figure, ""))
     assert pages[0] == pages[1]

@@ -1,4 +1,4 @@
-"""A page that needs nothing but itself: pictures inside, no scripts, no network."""
+"""Self-contained HTML pages: pictures inline, no scripts, no network."""
 
 import html
 import io
@@ -7,35 +7,45 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from contextualdag import __version__
+from contextualdag.colours import LIGHT, css_variables
 from contextualdag.files import write_file
 
 if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
 
-STYLE = """
-:root { color-scheme: light dark; --text: #1a1a1a; --soft: #5a5a5a; --page: #fdfdfb; --line: #d9d9d4; }
-@media (prefers-color-scheme: dark) { :root { --text: #ecece8; --soft: #a9a9a4; --page: #1b1c1e; --line: #3a3b3e; } }
+COLOURS = "Blue edges are positive, orange ones negative; wider edges are stronger."
+NO_PROOF = "A graph shows dependence as the model sees it; it is not proof of cause."
+FOOTER = f"contextualdag {__version__}. {NO_PROOF}"
+# Pictures are drawn on white, so they and their captions keep the light colours.
+STYLE = (
+    css_variables()
+    + f"""
+figure {{ margin: 1.2rem 0; background: {LIGHT.background}; border-radius: 6px; }}
+figcaption {{ color: {LIGHT.soft}; padding: 0 1rem .8rem; }}
+"""
+    + """
 body { font: 16px/1.55 system-ui, sans-serif; color: var(--text); background: var(--page); max-width: 62rem;
        margin: 2.5rem auto; padding: 0 1.25rem; }
 h1 { font-size: 1.7rem; line-height: 1.25; } h2 { font-size: 1.2rem; margin-top: 2.2rem; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; display: block; overflow-x: auto; }
 table + table { margin-top: 1.4rem; }
 th, td { text-align: left; padding: .3rem .9rem .3rem 0; border-bottom: 1px solid var(--line); }
-th { color: var(--soft); font-weight: 600; } figure { margin: 1.2rem 0; background: #fff; border-radius: 6px; }
+th { color: var(--soft); font-weight: 600; }
 figure > div { overflow-x: auto; }
 figure svg { width: 100%; min-width: 40rem; height: auto; display: block; }
-figcaption { color: #5a5a5a; padding: 0 1rem .8rem; }
-aside { border-left: 4px solid #d55e00; padding: .6rem 1rem; margin: 1.2rem 0;
-        background: color-mix(in srgb, #d55e00 9%, var(--page)); }
+aside { border-left: 4px solid var(--negative); padding: .6rem 1rem; margin: 1.2rem 0;
+        background: color-mix(in srgb, var(--negative) 9%, var(--page)); }
 aside ul { margin: .3rem 0 0; padding-left: 1.2rem; }
 @media (max-width: 45rem) { td { white-space: nowrap; } }
 footer { color: var(--soft); font-size: .85rem; margin-top: 3rem; border-top: 1px solid var(--line); padding-top: .8rem; }
 """
+)
 
 
 def heading(text: str) -> str:
-    """A heading of a section."""
+    """The heading of a section."""
     return f"<h2>{html.escape(text)}</h2>"
 
 
@@ -45,18 +55,18 @@ def paragraph(text: str) -> str:
 
 
 def notes(title: str, sentences: Sequence[str]) -> str:
-    """A box that catches the eye: a title and sentences of plain text."""
+    """A box with a title and a list of sentences of plain text."""
     items = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in sentences)
     return f'<aside role="note"><strong>{html.escape(title)}</strong><ul>{items}</ul></aside>'
 
 
 def table(frame: "pandas.DataFrame", digits: int = 3) -> str:
-    """A table; numbers with as many digits after the point."""
+    """A table; numbers have `digits` decimal places."""
     return str(frame.to_html(index=False, border=0, escape=True, float_format=lambda x: f"{x:.{digits}f}", na_rep=""))
 
 
 def picture(figure: "Figure", caption: str) -> str:
-    """A figure as vector graphics inside the page. The figure is closed."""
+    """A figure as an inline SVG. The figure is closed."""
     import matplotlib as mpl
     from matplotlib import pyplot as plt
 
@@ -68,19 +78,19 @@ def picture(figure: "Figure", caption: str) -> str:
     return f"<figure><div>{svg[svg.index('<svg') :]}</div><figcaption>{html.escape(caption)}</figcaption></figure>"
 
 
-def write_page(path: str | os.PathLike[str], title: str, parts: Sequence[str], footer: str) -> Path:
-    """Write the page in one go: a reader never meets half of it.
+def write_page(path: str | os.PathLike[str], title: str, parts: Sequence[str], footer: str = FOOTER) -> Path:
+    """Write a page atomically.
 
     Parameters
     ----------
     path : path
-        The file; missing folders are made.
+        File to write; missing folders are created.
     title : str
-        Of the page.
+        Title of the page.
     parts : sequence of str
-        HTML, as the functions of this module make it.
-    footer : str
-        Plain text.
+        HTML from the other functions of this module.
+    footer : str, optional
+        Plain text at the end of the page; by default the version of the program.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""The demonstration of the paper's first figure: simulate, fit, compare with the truth."""
+"""The demonstration: simulate the design of the paper's first figure, fit, and compare with the truth."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contextualdag import __version__
+from contextualdag.differences import differences, edge_changes
 from contextualdag.estimators import ContextualDAG
-from contextualdag.experiments.illustration import N_FEATURES, N_NODES, edge_table, learn
+from contextualdag.experiments.illustration import N_FEATURES, N_NODES, learn
 from contextualdag.experiments.illustration_figures import context_label, draw_side_by_side
 from contextualdag.metrics import estimation_error, f1_score, shd
+from contextualdag.report import page
 
 if TYPE_CHECKING:
     import pandas
@@ -21,9 +22,22 @@ N_TEST = 1000
 
 @dataclass(frozen=True)
 class Demonstration:
-    """A model and the truth it is compared with, on contexts it has not seen.
+    """A fitted model, and the true and the learned graphs of contexts that it has not seen.
 
-    `shown` are the rows of two contexts: the first with an edge, and the first after it whose graph turns an edge round.
+    Attributes
+    ----------
+    model : ContextualDAG
+        Fitted model.
+    n_samples : int
+        Number of training rows.
+    seconds : float
+        Duration of the fit.
+    Z : array of shape (n, m)
+        New contexts.
+    truth, learned : array of shape (n, p, p)
+        Their true and their learned graphs.
+    shown : tuple of int
+        Rows of two contexts to show: the first with an edge, and the first after it in which an edge is reversed.
     """
 
     model: ContextualDAG
@@ -36,7 +50,7 @@ class Demonstration:
 
     @property
     def scores(self) -> dict[str, float]:
-        """How well graphs are recovered."""
+        """How well the graphs are recovered."""
         same = ((self.truth != 0) == (self.learned != 0)).all((1, 2))
         return {
             "F1 of edges": f1_score(self.truth, self.learned),
@@ -48,26 +62,28 @@ class Demonstration:
         }
 
     def edges(self, row: int) -> "pandas.DataFrame":
-        """Edges of one context with their true and their learned weight, and what went wrong."""
+        """Edges of one context with their true and their learned weight, and a remark on those that are wrong."""
         import pandas as pd
 
-        table = edge_table(self.model.names_, {"true": self.truth[row], "learned": self.learned[row]})
-        remark = np.select([table["learned"] == 0, table["true"] == 0], ["missed", "not there"], "")
-        edge = table["source"] + " → " + table["target"]
-        return pd.DataFrame({"edge": edge, "true": table["true"], "learned": table["learned"], "": remark})
+        names, rows = self.model.names_, []
+        found = differences(self.truth[row], self.learned[row])
+        for edge in sorted(found, key=lambda edge: (edge.source, edge.target)):
+            remark = "missed" if edge.b == 0 else "not there" if edge.a == 0 else ""
+            rows.append((f"{names[edge.source]} → {names[edge.target]}", edge.a, edge.b, remark))
+        return pd.DataFrame(rows, columns=["edge", "true", "learned", ""])
 
 
 def demonstrate(n_samples: int = 10_000, seed: int = 0, verbose: bool = True) -> Demonstration:
-    """Simulate, fit and predict for a thousand new contexts.
+    """Simulate, fit, and predict the graphs of 1000 new contexts.
 
     Parameters
     ----------
     n_samples : int, default=10_000
-        Rows to learn from.
+        Number of training rows.
     seed : int, default=0
-        Of the data and of the fit.
+        Seed of the data and of the fit.
     verbose : bool, default=True
-        A progress bar on a terminal.
+        Whether to show a progress bar on a terminal.
 
     Returns
     -------
@@ -79,31 +95,26 @@ def demonstrate(n_samples: int = 10_000, seed: int = 0, verbose: bool = True) ->
 
 
 def write_report(demo: Demonstration, folder: Path) -> Path:
-    """Write ``report.html`` with the pictures into a folder and return its path."""
+    """Write ``report.html`` with the pictures to a folder and return its path."""
     import pandas as pd
 
-    from contextualdag import report
-
-    scores = pd.DataFrame({"on 1000 new contexts": list(demo.scores), "": [f"{v:.3f}" for v in demo.scores.values()]})
+    scores = pd.DataFrame({f"on {N_TEST} new contexts": list(demo.scores), "": [f"{v:.3f}" for v in demo.scores.values()]})
     parts = [
-        report.paragraph(
+        page.paragraph(
             f"{demo.n_samples} samples of {N_NODES} variables were drawn from graphs that change with {N_FEATURES} context "
             f"features, and a graph for every context was learned from them in {demo.seconds:.0f} seconds. The true graphs, "
             "which the method never saw, are on the left."
         ),
-        report.picture(
-            _draw(demo),
-            "Blue edges are positive, red ones negative; width is strength. Dotted: a true edge that was missed. Dashed: a "
-            "learned edge that is not there.",
+        page.picture(
+            _draw(demo), f"{page.COLOURS} Dotted: a true edge that was missed. Dashed: a learned edge that is not there."
         ),
-        report.heading("Recovery"),
-        report.table(scores),
+        page.heading("Recovery"),
+        page.table(scores),
     ]
     for row in demo.shown:
-        parts += [report.heading(f"Edges at {context_label(demo.Z[row])}"), report.table(demo.edges(row))]
-    parts += [report.heading("The path over sparsity levels"), report.table(demo.model.path_)]
-    footer = f"contextualdag {__version__}. A graph shows dependence as the model sees it; it is no proof of cause."
-    return report.write_page(folder / "report.html", "One graph for every context", parts, footer)
+        parts += [page.heading(f"Edges at {context_label(demo.Z[row])}"), page.table(demo.edges(row))]
+    parts += [page.heading("The path over sparsity levels"), page.table(demo.model.path_)]
+    return page.write_page(folder / "report.html", "One graph for every context", parts)
 
 
 def _draw(demo: Demonstration) -> "Figure":
@@ -123,6 +134,6 @@ def _draw(demo: Demonstration) -> "Figure":
 def _two_that_differ(W: np.ndarray) -> tuple[int, int]:
     linked = [int(row) for row in np.nonzero((W != 0).any((1, 2)))[0]]
     for second in linked[1:]:
-        if ((W[linked[0]] != 0) & (W[second] != 0).T).any():
+        if edge_changes(W[linked[0]], W[second])["reversed"].any():
             return linked[0], second
     return linked[0], linked[-1]
