@@ -12,7 +12,7 @@ import pytest
 from contextualdag import ContextualDAG
 from contextualdag.datasets import load_drug_consumption, make_varying_dag
 from contextualdag.explorer.callbacks import Answers
-from contextualdag.explorer.fitted_graphs import FittedGraphs
+from contextualdag.explorer.graphs import FittedGraphs
 from contextualdag.paper.illustration import N_EDGES, N_FEATURES, N_NODES
 
 DRUGS = Path(__file__).parents[3] / "shared" / "datasets" / "drug_consumption.data"

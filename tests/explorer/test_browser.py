@@ -17,11 +17,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from contextualdag.explorer.app import make_app
+from contextualdag.explorer.app import listen, make_app
 from contextualdag.explorer.callbacks import Answers
-from contextualdag.explorer.fitted_graphs import FittedGraphs
-from contextualdag.explorer.graph_elements import shown_edges
-from contextualdag.explorer.server import listen
+from contextualdag.explorer.elements import shown_edges
+from contextualdag.explorer.graphs import FittedGraphs
 from contextualdag.explorer.view import Picked
 from tests.explorer.browser_page import Page
 
@@ -195,7 +194,7 @@ def test_comparing_two_contexts(page, graphs):
     view = replace(graphs.default, comparing=True)
     page.until("return document.getElementById('graph-b')._cyreg.cy.nodes().length == arguments[0]", len(graphs.names))
     assert [page.edges(side) for side in "ab"] == [drawn(graphs, view, side) for side in "ab"]
-    differing = page.run("return document.getElementById('graph-a')._cyreg.cy.edges('.only, .turned, .ghost').length")
+    differing = page.run("return document.getElementById('graph-a')._cyreg.cy.edges('.only, .reversed, .ghost').length")
     assert differing > 0
     assert "only in" in page.text("#edges")
     page.picture("compare")
@@ -221,7 +220,7 @@ def test_nonsense_links_are_explained(page, graphs):
     page.open("?a.age=young&node=../../etc/passwd")
     page.until("return document.getElementById('message').innerText")
     assert page.text("#message").startswith(
-        "This link does not fit this model, so here is the default view. 'age' must be a n"
+        "This link does not match the model, so this is the default view. 'age' must be a n"
     )
     assert page.edges() == drawn(graphs, graphs.default)
     page.click_element("#reset")

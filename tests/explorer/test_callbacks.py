@@ -13,7 +13,7 @@ from contextualdag import ContextualDAG, FixedDAG
 from contextualdag.datasets import make_varying_dag
 from contextualdag.errors import InvalidInputError
 from contextualdag.explorer.callbacks import DRAWN, Answers
-from contextualdag.explorer.fitted_graphs import FittedGraphs
+from contextualdag.explorer.graphs import FittedGraphs
 from contextualdag.explorer.layout import page
 from contextualdag.explorer.view import Picked
 
@@ -61,7 +61,7 @@ def test_sparsity_slider(graphs, answers):
     assert counts[0] == 0
     assert max(counts) == counts[-1] > 0
     assert draw(answers, replace(graphs.default, level=0))["edges", "children"].children == "This graph has no edges."
-    assert "the choice of the fit" in draw(answers, graphs.default)["level-label", "children"]
+    assert "selected by the fit" in draw(answers, graphs.default)["level-label", "children"]
 
 
 def test_comparing_shows_both(graphs, answers):
@@ -82,7 +82,7 @@ def test_outside_is_marked(graphs, answers):
 
 def test_a_picked_edge_has_a_curve_for_each_feature(graphs, answers):
     j, k = a_varying_edge(graphs)
-    words, figure, _, hidden = answers.tell(*link(answers, replace(graphs.default, picked=Picked(j, k))))
+    words, figure, _, hidden = answers.describe(*link(answers, replace(graphs.default, picked=Picked(j, k))))
     assert hidden == ""
     assert f"{graphs.names[j]} → {graphs.names[k]}" in text_of(words)
     axes = {trace["xaxis"] for trace in figure["data"]}
@@ -93,7 +93,7 @@ def test_a_picked_edge_has_a_curve_for_each_feature(graphs, answers):
 
 
 def test_a_picked_node_has_its_neighbours_and_effects(graphs, answers):
-    words, figure, _, hidden = answers.tell(*link(answers, replace(graphs.default, picked=Picked(0))))
+    words, figure, _, hidden = answers.describe(*link(answers, replace(graphs.default, picked=Picked(0))))
     assert (figure, hidden) == (no_update, "hidden")
     for title in ("Parents", "Children", "Total effect on", "Total effect of"):
         assert title in text_of(words)
@@ -135,6 +135,10 @@ def test_files(graphs, answers):
     assert sorted(read) == sorted(graphs.names)
     assert read.number_of_edges() == np.count_nonzero(W)
     assert read.graph["context site"] == view.b[2]
+    assert read.graph["outside"] is False
+    low = (graphs.features[0].bounds[0], *view.b[1:])
+    outside = answers.save("GraphML", "b", *sent(answers, replace(view, b=low)))
+    assert nx.parse_graphml(outside["content"]).graph["outside"] is True
 
 
 @pytest.mark.parametrize(
@@ -188,8 +192,35 @@ def test_a_model_without_context():
     assert "one graph for all contexts" in text_of(page(answers.graphs))
     assert "edge-0-2" in {one["data"]["id"] for one in draw(answers, view)["graph-a", "elements"]}
     assert answers.map(*link(answers, view)) is no_update
-    assert answers.tell(*link(answers, view))[3] == "hidden"
+    assert answers.describe(*link(answers, view))[3] == "hidden"
     assert answers.follow(draw(answers, view)["link", "href"])[4] == "edge-0-2"
+
+
+class WithoutFeatures:
+    """A model that was fitted without a context and has no features at all."""
+
+    def __init__(self):
+        self.names_, self.context_features_ = ["x1", "x2", "x3"], ()
+        self.path_, self.chosen_ = pd.DataFrame({"n_edges": [0.0, 2.0]}), {"n_edges": 2.0}
+
+    def adjacency(self, Z):
+        assert Z.shape[1] == 0
+        W = np.zeros((len(Z), 3, 3))
+        W[:, 0, 1], W[:, 1, 2] = 1.0, -0.5
+        return W
+
+
+def test_a_model_without_any_features():
+    answers = Answers(FittedGraphs(WithoutFeatures()))
+    view = replace(answers.graphs.default, picked=Picked(0, 1))
+    assert view.a == view.b == view.axes == ()
+    assert "one graph for all contexts" in text_of(page(answers.graphs))
+    drawn = draw(answers, view)
+    assert {"edge-0-1", "edge-1-2"} <= {one["data"]["id"] for one in drawn["graph-a", "elements"]}
+    assert answers.map(*link(answers, view)) is no_update
+    assert answers.describe(*link(answers, view))[3] == "hidden"
+    assert answers.follow(drawn["link", "href"])[4] == "edge-0-1"
+    assert "x1,x2,1.0" in answers.save("CSV", "a", *sent(answers, view))["content"]
 
 
 def test_one_feature_has_a_curve_for_a_map():
@@ -212,7 +243,7 @@ def test_redrawing_twenty_nodes_is_quick():
         view = replace(answers.graphs.default, a=(float(z), 0.1), picked=Picked(0, 1))
         begin = time.perf_counter()
         draw(answers, view)
-        answers.tell(*link(answers, view))
+        answers.describe(*link(answers, view))
         answers.map(*link(answers, view))
         took.append(time.perf_counter() - begin)
     assert np.median(took) < 0.15

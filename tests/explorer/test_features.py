@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 
 from contextualdag.errors import InvalidInputError
-from contextualdag.explorer.distribution import density, density_picture
-from contextualdag.explorer.features import Feature, number
+from contextualdag.explorer.features import Control, density, density_picture
 
 
 def of(values, name="z"):
-    return Feature(name, tuple(np.quantile(values, np.linspace(0, 1, 101))), {})
+    return Control(name, tuple(np.quantile(values, np.linspace(0, 1, 101))), {})
 
 
 def test_read_from_a_model(graphs):
@@ -59,16 +58,11 @@ def test_density_is_one_and_follows_the_data():
     assert density_picture(feature).startswith("data:image/svg+xml,%3Csvg")
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (0, "0"),
-        (-0.5, "\N{MINUS SIGN}0.5"),
-        (12.345, "12.3"),
-        (20700.4, "20700"),
-        (1e-5, "1e\N{MINUS SIGN}05"),
-        (3e6, "3e+06"),
-    ],
-)
-def test_numbers_for_people(value, text):
-    assert number(value) == text
+def test_a_click_goes_to_the_nearest_step(graphs):
+    feature = of(np.linspace(0, 1, 500))
+    assert feature.clicked(0.5042) == 0.5
+    assert feature.clicked(9.0) == feature.bounds[1]
+    assert graphs.features[2].clicked("Lisbon") == "Lisbon"
+    for bad in ("0.5", None, float("nan")):
+        with pytest.raises(InvalidInputError, match="'z' must be a number"):
+            feature.clicked(bad)

@@ -29,7 +29,7 @@ def test_a_dense_graph_fills_the_picture_instead_of_a_column(aspect):
         assert places[j, 1] > places[k, 1]
 
 
-def test_a_layout_for_graphs_that_turn_follows_the_heavier():
+def test_a_layout_for_graphs_that_reverse_an_edge_follows_the_heavier():
     W = np.zeros((2, 2, 2))
     W[0, 0, 1], W[1, 1, 0] = 1.0, 0.5
     places = layered_layout(W)

@@ -21,8 +21,7 @@ def explore(
     from contextualdag.estimators.loading import load_model_of_any_kind
 
     try:
-        from contextualdag.explorer.app import make_app
-        from contextualdag.explorer.server import listen
+        from contextualdag.explorer.app import listen, make_app
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("contextualdag"):
             raise
@@ -57,7 +56,7 @@ def report(
     """
     from contextualdag.cli.contexts import context_from_options, load_model, require_context
     from contextualdag.cli.outcome import check_output
-    from contextualdag.model_report import write_model_report
+    from contextualdag.report.model import write_model_report
 
     check_output(out, overwrite)
     loaded = load_model(model, edges)

@@ -125,7 +125,7 @@ def demo(
     from rich.console import Console
     from rich.table import Table
 
-    from contextualdag.demo import demonstrate, write_report
+    from contextualdag.report.demo import demonstrate, write_report
 
     console = Console()
     console.print(f"Learning a graph for every context from {samples} samples of 5 variables …")

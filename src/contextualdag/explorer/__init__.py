@@ -1,1 +1,1 @@
-"""The explorer: a local page on which one moves through the contexts of a fitted model."""
+"""The explorer: a local page for moving through the contexts of a fitted model."""

@@ -1,6 +1,8 @@
-"""The explorer as a Dash application that reads no files and runs nothing but its own callbacks."""
+"""The explorer as a Dash application on a port of this machine; it serves no files but its own assets."""
 
+import errno
 import logging
+import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -8,15 +10,16 @@ import dash_cytoscape as cyto
 from dash import Dash, set_props
 from flask import Response, abort, request
 from werkzeug.exceptions import HTTPException
+from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 
-from contextualdag.errors import InvalidInputError
+from contextualdag.colours import css_variables
+from contextualdag.errors import InvalidInputError, InvalidParameterError
 from contextualdag.explorer.callbacks import Answers, connect
-from contextualdag.explorer.fitted_graphs import FittedGraphs
-from contextualdag.explorer.graph_style import css_variables
+from contextualdag.explorer.graphs import FittedGraphs
 from contextualdag.explorer.layout import page
 
 if TYPE_CHECKING:
-    from contextualdag.estimators.path_estimator import PathEstimator
+    from contextualdag.estimators.base import GraphEstimator
 
 logger = logging.getLogger(__name__)
 
@@ -32,16 +35,16 @@ INDEX = """<!doctype html>
 """
 
 
-def make_app(model: "PathEstimator", host: str = "127.0.0.1") -> Dash:
+def make_app(model: "GraphEstimator", host: str = "127.0.0.1") -> Dash:
     """The page for a fitted model.
 
     Parameters
     ----------
     model : estimator
-        Fitted.
+        Fitted model.
     host : str, default="127.0.0.1"
-        The address it will be served at. Requests that name another host are refused, so that no page elsewhere can
-        reach it through a name of its own.
+        Address that the page will be served at. Requests for another host are refused, as a protection against DNS
+        rebinding.
 
     Returns
     -------
@@ -57,7 +60,7 @@ def make_app(model: "PathEstimator", host: str = "127.0.0.1") -> Dash:
         index_string=INDEX.replace("{colours}", css_variables()),
         title="contextualdag",
         update_title="",
-        on_error=_say,
+        on_error=_show_error,
         enable_mcp=False,
         websocket_callbacks=False,
         add_log_handler=False,
@@ -65,18 +68,67 @@ def make_app(model: "PathEstimator", host: str = "127.0.0.1") -> Dash:
     )
     app.layout = page(graphs)
     connect(app, answers)
-    app.enable_dev_tools(debug=False, dev_tools_disable_version_check=True)  # whatever environment variables say
+    app.enable_dev_tools(debug=False, dev_tools_disable_version_check=True)  # despite environment variables
     _guard(app, host)
     return app
 
 
-def _say(error: Exception) -> None:
-    """An error in a callback: the page stays as it was and says why."""
+def listen(app: Dash, host: str, port: int) -> BaseWSGIServer:
+    """Bind a port and return a server; its ``serve_forever`` answers requests.
+
+    Parameters
+    ----------
+    app : dash.Dash
+        The page.
+    host : str
+        Address of this machine.
+    port : int
+        Port to bind; 0 for any free one.
+
+    Returns
+    -------
+    werkzeug.serving.BaseWSGIServer
+        Its `port` is the one that was bound.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the port is in use, or the address does not belong to this machine.
+    """
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listener = socket.socket(family, kind, protocol)
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+            listener.listen()
+        except OSError:
+            listener.close()
+            raise
+    except OSError as error:
+        raise InvalidParameterError(_why(error, host, port)) from error
+    # Werkzeug would exit the program if the port is in use, so it is given a bound socket.
+    with listener:
+        return make_server(
+            host, listener.getsockname()[1], app.server, threaded=True, request_handler=QuietRequests, fd=listener.fileno()
+        )
+
+
+class QuietRequests(WSGIRequestHandler):
+    """Logs requests only for debugging."""
+
+    def log(self, type: str, message: str, *args: object) -> None:  # noqa: A002 - as the base class names it
+        """Log a request."""
+        logger.debug(message, *args)
+
+
+def _show_error(error: Exception) -> None:
+    """Show an error of a callback as a message; the rest of the page stays unchanged."""
     if isinstance(error, InvalidInputError):
         set_props("message", {"children": str(error)})
         return
     logger.error("A request failed.", exc_info=error)
-    set_props("message", {"children": "This did not work. The terminal shows why."})
+    set_props("message", {"children": "Unexpected error; see the terminal for details."})
 
 
 def _guard(app: Dash, host: str) -> None:
@@ -103,9 +155,17 @@ def _guard(app: Dash, host: str) -> None:
     def refuse(error: Exception) -> Any:
         if isinstance(error, HTTPException):
             return error
-        logger.debug("A request that makes no sense.", exc_info=error)
-        return Response("This request makes no sense.\n", 400, mimetype="text/plain")
+        logger.debug("An invalid request.", exc_info=error)
+        return Response("This request is invalid.\n", 400, mimetype="text/plain")
 
     server.before_request(check_host)
     server.after_request(restrict)
     server.register_error_handler(Exception, refuse)
+
+
+def _why(error: OSError, host: str, port: int) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return f"Port {port} of {host} is in use. Choose another with --port, or 0 for any that is free."
+    if error.errno == errno.EACCES:
+        return f"Port {port} needs more rights than this program has. Choose one from 1024 to 65535 with --port."
+    return f"Cannot serve at {host}, port {port}: {error.strerror or error}. Choose an address of this machine with --host."

@@ -1,23 +1,31 @@
-"""What happens when something on the page is moved or clicked."""
+"""Callbacks of the page: what changes when a control is moved or something is clicked."""
 
 import functools
 from typing import Any
 
 from dash import ALL, ClientsideFunction, Dash, Input, Output, State, ctx, no_update, set_props
 
-from contextualdag.explorer.captions import caption
+from contextualdag.differences import differences
+from contextualdag.errors import InvalidInputError
 from contextualdag.explorer.charts import sparsity_map
-from contextualdag.explorer.context_controls import SIDES, control_id
-from contextualdag.explorer.details import curves, details, edge_table, options
-from contextualdag.explorer.differences import differences
-from contextualdag.explorer.downloads import as_csv, as_graphml
-from contextualdag.explorer.fitted_graphs import FittedGraphs
-from contextualdag.explorer.graph_elements import elements, shown_edges, widest_weight
-from contextualdag.explorer.graph_style import stylesheet
-from contextualdag.explorer.page_state import checked_screen, checked_view, clicked
-from contextualdag.explorer.permalink import Permalinks
+from contextualdag.explorer.details import caption, curves, details, edge_table, options
+from contextualdag.explorer.elements import elements, shown_edges, stylesheet, widest_weight
+from contextualdag.explorer.graphs import FittedGraphs
+from contextualdag.explorer.layout import SIDES, control_id
 from contextualdag.explorer.placement import Placement
-from contextualdag.explorer.view import View, checked_axes, checked_picked, varying
+from contextualdag.explorer.view import (
+    Permalinks,
+    Values,
+    View,
+    checked_axes,
+    checked_index,
+    checked_picked,
+    checked_screen,
+    checked_values,
+    varying,
+)
+from contextualdag.export import NamedGraph, as_csv, as_graphml
+from contextualdag.plotting import layered_layout
 
 VIEW: list[tuple[Any, str]] = [
     *((control_id(side, ALL), "value") for side in SIDES),
@@ -33,17 +41,15 @@ SCREEN = ("screen", "data")
 
 
 class Answers:
-    """The answers to the page's requests, as plain functions of what the page sends.
+    """Answers to the requests of the page, as plain functions of what it sends.
 
     Parameters
     ----------
     graphs : FittedGraphs
-        The model.
+        Graphs of the model.
     """
 
     def __init__(self, graphs: FittedGraphs) -> None:
-        from contextualdag.plotting import layered_layout
-
         self.graphs = graphs
         self.links = Permalinks(graphs.features, graphs.levels, graphs.names, graphs.default)
         self._places = layered_layout(graphs.seen)
@@ -54,10 +60,10 @@ class Answers:
         return Placement(self._places, self.graphs.names, width, height)
 
     def draw(self, *sent: Any) -> tuple[Any, ...]:
-        """Graphs, captions, table, menu and link of a view; the last thing sent is the screen."""
+        """Graphs, captions, table, menu and link of a view; the last argument is the screen."""
         if sent[-1] is None:
             return (no_update,) * len(DRAWN)
-        graphs, view, screen = self.graphs, checked_view(self.graphs, *sent[:-1]), checked_screen(sent[-1])
+        graphs, view, screen = self.graphs, self._view(*sent[:-1]), checked_screen(sent[-1])
         placement = self.placement(screen.width, screen.height)
         shown = [graphs.graph(view.level, values) for values in view.contexts]
         compared = differences(*shown) if view.comparing else []
@@ -88,8 +94,8 @@ class Answers:
         sheet = stylesheet(screen.dark, placement.font, placement.label_font)
         return sheet, sheet
 
-    def tell(self, link: Any, screen: Any) -> tuple[Any, Any, Any, Any]:
-        """What is known about a picked node or edge: words, curves, their height, and whether they are shown."""
+    def describe(self, link: Any, screen: Any) -> tuple[Any, Any, Any, Any]:
+        """Details of the picked node or edge: text, curves, their height, and the class that hides them."""
         if screen is None:
             return (no_update,) * 4
         view, _ = self.links.read(link)
@@ -107,41 +113,65 @@ class Answers:
         return sparsity_map(self.graphs.features, view.axes, counts, view.contexts, checked_screen(screen).dark)
 
     def follow(self, search: Any) -> tuple[Any, ...]:
-        """The view of a link, as values of all controls, and what is wrong with the link."""
+        """The values of all controls for the view of a link, and a message if the link is invalid."""
         view, complaint = self.links.read(search)
         return (*self._controls(view), complaint)
 
     def go_to(self, data: Any, side: Any, map_x: Any, map_y: Any) -> tuple[Any, ...]:
-        """A click on the map, as values of the controls of one context."""
+        """The values of the controls of one context after a click on the map."""
         axes = checked_axes(self.graphs.features, [map_x, map_y])
         free = varying(self.graphs.features)
         moved: list[Any] = [no_update] * len(free)
         point = data["points"][0]
         for axis, key in zip(axes, "xy", strict=False):
-            moved[free.index(axis)] = clicked(self.graphs.features[axis], point[key])
+            moved[free.index(axis)] = self.graphs.features[axis].clicked(point[key])
         still = [no_update] * len(free)
         return (still, moved) if side == "b" else (moved, still)
 
     def pick(self, data: Any) -> str | None:
-        """A click on a node or an edge."""
+        """The key of a node or an edge that was clicked."""
         picked = checked_picked(data["id"], len(self.graphs.names))
         return None if picked is None else picked.key
 
     def offer(self, key: str) -> list[dict[str, str]]:
-        """The nodes, and what is picked, for the menu."""
+        """Options of the menu: the nodes and the picked edge."""
         return options(self.graphs.names, checked_picked(key, len(self.graphs.names)), [])
 
     def save(self, kind: str, side: str, *sent: Any) -> dict[str, str]:
-        """A file of the graph of one context."""
-        view = checked_view(self.graphs, *sent)
+        """A file with the graph of one context."""
+        view, features = self._view(*sent), self.graphs.features
         values = view.b if side == "b" else view.a
-        W = self.graphs.graph(view.level, values)
+        context = {feature.name: value for feature, value in zip(features, values, strict=True)}
+        outside = any(feature.outside(value) is not None for feature, value in zip(features, values, strict=True))
+        graph = NamedGraph.from_array(self.graphs.graph(view.level, values), self.graphs.names, context, outside)
         if kind == "CSV":
-            return {"content": as_csv(W, self.graphs.names), "filename": f"edges-{side}.csv", "type": "text/csv"}
-        text = as_graphml(W, self.graphs.names, self.graphs.features, values)
-        return {"content": text, "filename": f"graph-{side}.graphml", "type": "application/xml"}
+            return {"content": as_csv(graph), "filename": f"edges-{side}.csv", "type": "text/csv"}
+        content = as_graphml(graph).decode()
+        return {"content": content, "filename": f"graph-{side}.graphml", "type": "application/xml"}
+
+    def _view(self, a: Any, b: Any, level: Any, comparing: Any, picked: Any, map_x: Any, map_y: Any) -> View:
+        """The view for values of the controls, which are checked."""
+        if comparing not in ([], ["on"], None):
+            raise InvalidInputError("Comparing must be on or off.")
+        graphs = self.graphs
+        return View(
+            self._values(a, graphs.default.a),
+            self._values(b, graphs.default.b),
+            checked_index("The level of sparsity", level, len(graphs.levels)),
+            bool(comparing),
+            checked_picked(picked, len(graphs.names)),
+            checked_axes(graphs.features, [map_x, map_y]),
+        )
+
+    def _values(self, sent: Any, default: Values) -> Values:
+        """A context, of which the page sends only the features that vary."""
+        free = varying(self.graphs.features)
+        given = checked_values([self.graphs.features[position] for position in free], sent)
+        moved = dict(zip(free, given, strict=True))
+        return tuple(moved.get(position, value) for position, value in enumerate(default))
 
     def _controls(self, view: View) -> tuple[Any, ...]:
+        """The values of the controls for a view: the inverse of `_view`."""
         free = varying(self.graphs.features)
         axes = (*view.axes, None, None)[:2]
         picked = None if view.picked is None else view.picked.key
@@ -163,12 +193,12 @@ DRAWN = [
 
 
 def connect(app: Dash, answers: Answers) -> None:
-    """Tie the page's components to their answers."""
+    """Register the callbacks."""
     app.callback([Output(*one) for one in DRAWN], *(Input(*one) for one in VIEW), Input(*SCREEN))(answers.draw)
     app.callback([Output(f"graph-{side}", "stylesheet") for side in SIDES], Input(*SCREEN))(answers.style)
-    told = (("details", "children"), ("curves", "figure"), ("curves", "style"), ("curves-box", "className"))
-    # These wait for the link, and so for the graph: what the reader looks at comes first.
-    app.callback([Output(*one) for one in told], Input("link", "href"), Input(*SCREEN))(answers.tell)
+    described = (("details", "children"), ("curves", "figure"), ("curves", "style"), ("curves-box", "className"))
+    # These depend on the link, which comes with the graph, so that the graph is drawn first.
+    app.callback([Output(*one) for one in described], Input("link", "href"), Input(*SCREEN))(answers.describe)
     app.callback(Output("map", "figure"), Input("link", "href"), Input(*SCREEN))(answers.map)
 
     @app.callback(
@@ -180,7 +210,7 @@ def connect(app: Dash, answers: Answers) -> None:
         *(State(*one) for one in (("map-side", "value"), ("map-x", "value"), ("map-y", "value"))),
     )
     def move(search: Any, n_clicks: Any, click: Any, *rest: Any) -> tuple[Any, ...]:
-        """What moves the controls, other than the reader: a link, a click on the map, a click on a graph."""
+        """Move the controls to a link, to a click on the map or to a click on a graph."""
         *taps, side, map_x, map_y = rest
         cause = {(one["prop_id"].rpartition(".")[0], one["prop_id"].rpartition(".")[2]) for one in ctx.triggered}
         unmoved = [no_update] * len(varying(answers.graphs.features))
@@ -194,7 +224,7 @@ def connect(app: Dash, answers: Answers) -> None:
             again = ("reset", "n_clicks") in cause and n_clicks
             moved = list(answers.follow("" if again else search or ""))
         if moved[PICKED] is not None:
-            # A menu forgets a value that it does not offer, and it will be drawn anew only after this.
+            # A menu drops a value that is not among its options, and these are updated only after this.
             set_props("picked", {"options": answers.offer(moved[PICKED])})
         return tuple(moved)
 
@@ -210,7 +240,7 @@ def connect(app: Dash, answers: Answers) -> None:
             return no_update
         return answers.save(wanted["save"], wanted["side"], *sent[2 * len(SIDES) :])
 
-    in_browser: Any = app.clientside_callback  # it has no types
+    in_browser: Any = app.clientside_callback  # untyped
     for side in SIDES:
         in_browser(
             ClientsideFunction("explorer", "image"),

@@ -1,58 +1,50 @@
 """The plotly figures of the page, as the plain dicts that plotly reads."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from contextualdag.explorer.features import Feature, Value
-from contextualdag.explorer.graph_style import palette
+from contextualdag.colours import DARK, LIGHT, Palette
+from contextualdag.explorer.features import Control, Value
 from contextualdag.explorer.view import Values
-from contextualdag.plotting.colours import Palette
-
-if TYPE_CHECKING:
-    from contextualdag.tables import Array
+from contextualdag.tables import Array
 
 Figure = dict[str, Any]
-ROW, LABELS, LEGEND = (
-    140,
-    48,
-    21,
-)  # pixels for the curve over one feature, for what is written below it, for a line of the legend
-
+ROW, LABELS, LEGEND = 140, 48, 21  # pixels for one feature, of these for its labels, and for a line of the legend
 LONGEST = 12  # letters of a category at an axis
 
 
 def edge_over_features(
-    features: Sequence[Feature],
-    shown: "Sequence[tuple[str, Values, Sequence[tuple[list[Value], Array]]]]",
+    features: Sequence[Control],
+    shown: Sequence[tuple[str, Values, Sequence[tuple[list[Value], Array]]]],
     edge: tuple[int, int],
     names: Sequence[str],
     dark: bool,
 ) -> Figure:
-    """The weight of an edge, and of the edge the other way round, along each feature with the others held.
+    """The weight of an edge and of its reverse along each feature, with the others held.
 
     Parameters
     ----------
-    features : sequence of Feature
-        Of the contexts.
+    features : sequence of Control
+        Features of the contexts.
     shown : sequence of (letter, values, curves)
-        A context and, for each feature, its grid and the graphs on it.
+        Letter and values of each context and, for each feature, its grid and the graphs on it.
     edge : tuple of int
         Source and target.
     names : sequence of str
-        Of the nodes.
+        Names of the nodes.
     dark : bool
-        For a dark page.
+        Whether the page is dark.
 
     Returns
     -------
     dict
     """
-    ink = palette(dark)
+    ink = DARK if dark else LIGHT
     rows = [position for position, feature in enumerate(features) if feature.varies]
     j, k = edge
-    directions = [(j, k, ink.gained), (k, j, ink.turned)]
+    directions = [(j, k, ink.gained), (k, j, ink.reversed)]
     directions = [d for d in directions if d[:2] == edge or any(W[:, d[0], d[1]].any() for s in shown for _, W in s[2])]
     n_lines = len(directions) * len(shown)
     above = LEGEND * n_lines + 6 if n_lines > 1 else 8
@@ -94,28 +86,28 @@ def edge_over_features(
 
 
 def sparsity_map(
-    features: Sequence[Feature], axes: tuple[int, ...], counts: "Array", contexts: Sequence[Values], dark: bool
+    features: Sequence[Control], axes: tuple[int, ...], counts: Array, contexts: Sequence[Values], dark: bool
 ) -> Figure:
-    """The number of edges over two features as a map, or over one as a curve; where the contexts are is marked.
+    """The number of edges over two features as a map, or over one as a curve, with the contexts marked.
 
     Parameters
     ----------
-    features : sequence of Feature
-        Of the contexts.
+    features : sequence of Control
+        Features of the contexts.
     axes : tuple of int
-        Features on the axes.
+        Positions of the features on the axes.
     counts : array
-        Numbers of edges, (points of the second axis, points of the first).
+        Numbers of edges (points of the second axis, points of the first).
     contexts : sequence of tuple
-        One or two, marked A and B.
+        One or two contexts, marked A and B.
     dark : bool
-        For a dark page.
+        Whether the page is dark.
 
     Returns
     -------
     dict
     """
-    ink = palette(dark)
+    ink = DARK if dark else LIGHT
     figure = _empty(ink, 290)
     first = features[axes[0]]
     figure["layout"]["margin"] |= {"t": 8, "b": 40, "l": 52}
@@ -142,7 +134,7 @@ def sparsity_map(
         figure["data"].append(heat)
         figure["layout"]["yaxis"] = _axis(ink, second.name, second)
         figure["layout"]["shapes"] += _outside(second, ink, "y", "x domain")
-    # Annotations, since the shade over what lies outside is drawn over everything else.
+    # Annotations, since the shade over values outside the training range covers everything else.
     box = {"showarrow": False, "bgcolor": ink.background, "bordercolor": ink.text, "borderwidth": 2, "borderpad": 3}
     box |= {"font": {"size": 12, "color": ink.text}}
     for letter, across, up in zip(letters, x, y, strict=True):
@@ -162,7 +154,7 @@ def _empty(ink: Palette, height: int) -> Figure:
     return {"data": [], "layout": layout}
 
 
-def _axis(ink: Palette, title: str | None, feature: Feature | None = None, **more: object) -> dict[str, Any]:
+def _axis(ink: Palette, title: str | None, feature: Control | None = None, **more: object) -> dict[str, Any]:
     axis: dict[str, Any] = {"gridcolor": ink.line, "linecolor": ink.line, "zerolinecolor": ink.faint, "zeroline": False}
     axis |= {"fixedrange": True, "tickfont": {"size": 11}, "nticks": 6}
     if feature is not None:
@@ -175,8 +167,8 @@ def _axis(ink: Palette, title: str | None, feature: Feature | None = None, **mor
     return axis | ({"title": {"text": _plain(title), "standoff": 4, "font": {"size": 12}}} if title else {}) | more
 
 
-def _outside(feature: Feature, ink: Palette, along: str, across: str) -> list[dict[str, Any]]:
-    """Shade what lies beyond the training range."""
+def _outside(feature: Control, ink: Palette, along: str, across: str) -> list[dict[str, Any]]:
+    """Shade values outside the training range."""
     if not feature.is_number:
         return []
     (low, high), here, there = feature.bounds, along[0], across[0]
@@ -194,8 +186,8 @@ def _line(value: Value, colour: str, along: str, across: str, dash: str) -> dict
     return line | {"line": {"color": colour, "width": 1, "dash": dash}}
 
 
-def _inside(first: Feature, second: Feature, counts: "Array") -> "Array":
-    """The part of a map within the training range: what lies beyond may have very many edges, and says little."""
+def _inside(first: Control, second: Control, counts: Array) -> Array:
+    """The part of a map within the training range; outside it there may be very many edges."""
     across, down = (
         [feature.outside(value) is None for value in feature.grid(count)]
         for feature, count in ((first, counts.shape[1]), (second, counts.shape[0]))
@@ -203,8 +195,8 @@ def _inside(first: Feature, second: Feature, counts: "Array") -> "Array":
     return counts[np.ix_(down, across)]
 
 
-def _count_near(feature: Feature, value: Value, counts: "Array") -> float:
-    """The number of edges drawn for a value: between those of the grid points around it."""
+def _count_near(feature: Control, value: Value, counts: Array) -> float:
+    """The number of edges at a value, interpolated between grid points."""
     grid = feature.grid(len(counts))
     if isinstance(value, str):
         return float(counts[grid.index(value)])
@@ -212,5 +204,5 @@ def _count_near(feature: Feature, value: Value, counts: "Array") -> float:
 
 
 def _plain(text: str) -> str:
-    """Plotly reads a little HTML in titles; names are to be read as they are."""
+    """Escape a name, since Plotly interprets some HTML in titles."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -1,28 +1,39 @@
-"""What the page tells about a picked edge or node, and the table of all edges."""
+"""What the page says about graphs: captions, details of a picked node or edge, and the table of edges."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from dash import html
 
+from contextualdag.differences import differences
 from contextualdag.explorer.charts import edge_over_features
-from contextualdag.explorer.differences import Difference, differences
-from contextualdag.explorer.effects import total_effects
-from contextualdag.explorer.fitted_graphs import FittedGraphs
-from contextualdag.explorer.graph_elements import signed
+from contextualdag.explorer.elements import signed
+from contextualdag.explorer.graphs import FittedGraphs
 from contextualdag.explorer.view import Picked, View, varying
-
-if TYPE_CHECKING:
-    from contextualdag.tables import Array
+from contextualdag.plotting.contexts import value_text
+from contextualdag.tables import Array
 
 MOST_ROWS = 60
-NO_TOOLS: Any = {"displayModeBar": False}
-NOTHING = "Click a node or an edge, or choose one above, to learn more about it."
+NOTHING = "Click a node or an edge, or choose one above, to see its details."
+
+
+def caption(graphs: FittedGraphs, view: View, which: int, n_edges: int, left_out: int = 0) -> list[Any]:
+    """Caption of one graph of a view: context, number of edges, and a warning outside the training range."""
+    values = view.contexts[which]
+    free = varying(graphs.features)
+    context = ", ".join(f"{graphs.features[position].name} = {value_text(values[position])}" for position in free)
+    count = f"{n_edges} edge" + "s" * (n_edges != 1) + (f", {left_out} weaker ones not drawn" if left_out else "")
+    letter = [html.Strong("AB"[which])] if view.comparing else []
+    line = [*letter, html.Span(context), html.Span(count, className="soft")]
+    found = [graphs.features[position].outside(values[position]) for position in free]
+    sentences = " ".join(sentence for sentence in found if sentence is not None)
+    warning = html.P(f"⚠ Outside the training range: {sentences} This graph is a guess.", className="outside")
+    return [html.P(line), *([warning] if sentences else [])]
 
 
 def details(graphs: FittedGraphs, view: View) -> Any:
-    """About what is picked, in words and numbers."""
+    """Details of the picked node or edge."""
     if view.picked is None:
         return html.P(NOTHING, className="soft")
     if view.picked.target is None:
@@ -38,25 +49,60 @@ def curves(graphs: FittedGraphs, view: View, dark: bool) -> dict[str, Any] | Non
     return edge_over_features(graphs.features, shown, (view.picked.node, view.picked.target), graphs.names, dark)
 
 
-def edge_table(names: Sequence[str], shown: "Sequence[Array]") -> Any:
+def edge_table(names: Sequence[str], shown: Sequence[Array]) -> Any:
     """All edges of one graph, or of two with their differences."""
     if len(shown) == 1:
         (W,) = shown
         present = sorted(zip(*np.nonzero(W), strict=True), key=lambda edge: -abs(W[edge]))
         rows = [[_arrow(names, j, k), signed(float(W[j, k]))] for j, k in present]
         return _table(["edge", "weight"], rows, "This graph has no edges.")
-    found: list[Difference] = differences(*shown)
-    rows = [[_arrow(names, one.source, one.target), _or_none(one.a), _or_none(one.b), one.kind] for one in found]
+    rows = [
+        [_arrow(names, one.source, one.target), _or_none(one.a), _or_none(one.b), one.kind] for one in differences(*shown)
+    ]
     return _table(["edge", "A", "B", ""], rows, "Neither graph has edges.")
 
 
-def options(names: Sequence[str], picked: Picked | None, shown: "Sequence[Array]") -> list[dict[str, str]]:
-    """What the menu of nodes and edges offers: the nodes, the edges that are there, and what is picked."""
+def options(names: Sequence[str], picked: Picked | None, shown: Sequence[Array]) -> list[dict[str, str]]:
+    """Options of the menu of nodes and edges: all nodes, the edges that are shown, and the picked edge."""
     there = {(int(j), int(k)) for W in shown for j, k in zip(*np.nonzero(W), strict=True)}
     if picked is not None and picked.target is not None:
         there.add((picked.node, picked.target))
     edges = [{"label": _arrow(names, j, k), "value": Picked(j, k).key} for j, k in sorted(there)]
     return [{"label": name, "value": Picked(position).key} for position, name in enumerate(names)] + edges
+
+
+def total_effects(W: Array) -> Array:
+    """Total effects: the sum over all directed paths of the product of their weights.
+
+    In x = Wᵀx + ε, an increase of ε by one in variable j changes variable k by ``total_effects(W)[j, k]``. For acyclic W
+    this is (I - W)⁻¹ - I, a finite sum of powers of W.
+
+    Parameters
+    ----------
+    W : array of shape (p, p)
+        ``W[j, k]`` is the direct effect of j on k; acyclic.
+
+    Returns
+    -------
+    array of shape (p, p)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from contextualdag.explorer.details import total_effects
+    >>> total_effects(np.array([[0.0, 2.0, 1.0], [0.0, 0.0, 3.0], [0.0, 0.0, 0.0]]))
+    array([[0., 2., 7.],
+           [0., 0., 3.],
+           [0., 0., 0.]])
+    """
+    identity = np.eye(len(W))
+    totals = np.linalg.inv(identity - W) - identity
+    # Without a path the effect is exactly zero, whatever rounding error the inverse has left.
+    reaches = W != 0
+    for _ in range(len(W).bit_length()):
+        reaches = reaches | ((reaches.astype(np.float64) @ reaches) > 0)
+    cleaned: Array = np.where(reaches, totals, 0.0)
+    return cleaned
 
 
 def _of_edge(graphs: FittedGraphs, view: View, edge: tuple[int, int]) -> Any:
@@ -68,11 +114,11 @@ def _of_edge(graphs: FittedGraphs, view: View, edge: tuple[int, int]) -> Any:
         if W[j, k]:
             parts.append(html.P(f"{here}weight {signed(float(W[j, k]))}."))
         elif W[k, j]:
-            parts.append(html.P(f"{here}the other way round, with weight {signed(float(W[k, j]))}."))
+            parts.append(html.P(f"{here}reversed, with weight {signed(float(W[k, j]))}."))
         else:
             parts.append(html.P(f"{here}no such edge in this context."))
     if varying(graphs.features):
-        explained = "Below, its weight along each feature with the others held where they are. Zero is no edge."
+        explained = "Below: its weight along each feature, with the others held. Zero means no edge."
         parts.append(html.P(explained, className="soft"))
     return html.Div(parts)
 
@@ -84,17 +130,17 @@ def _of_node(graphs: FittedGraphs, view: View, node: int) -> Any:
     for title, columns, none in (
         ("Parents", [W[:, node] for W in shown], "No parents."),
         ("Children", [W[node] for W in shown], "No children."),
-        ("Total effect on", [T[node] for T in totals], "It moves nothing."),
-        ("Total effect of", [T[:, node] for T in totals], "Nothing moves it."),
+        ("Total effect on", [T[node] for T in totals], "It affects nothing."),
+        ("Total effect of", [T[:, node] for T in totals], "Nothing affects it."),
     ):
         parts += [html.H4(title), _effects(graphs.names, columns, none)]
-    explained = "A total effect sums over all directed ways: by how much one unit more of the one moves the other."
-    framed = "In the graph its parents have dashed frames, its children full ones."
+    explained = "A total effect is the sum over all directed paths: the change of one variable per unit of the other."
+    framed = "In the graph, parents have dashed borders and children solid ones."
     return html.Div([*parts, html.P(f"{explained} {framed}", className="soft")])
 
 
-def _effects(names: Sequence[str], columns: "Sequence[Array]", none: str) -> Any:
-    """One row for each variable with an effect in some context, the largest first."""
+def _effects(names: Sequence[str], columns: Sequence[Array], none: str) -> Any:
+    """A row for each variable with an effect in some context, the largest first."""
     size = np.abs(np.stack(columns)).max(0)
     order = [int(position) for position in np.argsort(-size, kind="stable") if size[position] > 0]
     rows = [[names[position], *(_or_none(float(column[position])) for column in columns)] for position in order]
@@ -107,8 +153,8 @@ def _table(head: list[str], rows: list[list[str]], none: str) -> Any:
     body = [html.Tr([html.Td(cell) for cell in row]) for row in rows[:MOST_ROWS]]
     table = html.Table(([html.Thead(html.Tr([html.Th(cell) for cell in head]))] if head else []) + [html.Tbody(body)])
     more = len(rows) - MOST_ROWS
-    left_out = [html.P(f"And {more} more, smaller ones; the CSV has all of them.", className="soft")] if more > 0 else []
-    return html.Div([table, *left_out])
+    left_out = html.P(f"{more} smaller ones are not shown; the CSV file has all of them.", className="soft")
+    return html.Div([table, *([left_out] if more > 0 else [])])
 
 
 def _arrow(names: Sequence[str], j: int, k: int) -> str:

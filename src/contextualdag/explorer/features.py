@@ -1,62 +1,33 @@
-"""The context features of a model, as controls and axes need them."""
+"""Context features as controls of the page: values of sliders and menus, and the distribution drawn above a slider."""
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import numpy as np
 
+from contextualdag.checks import is_finite
+from contextualdag.colours import DARK, LIGHT
+from contextualdag.contexts import ContextFeature
 from contextualdag.errors import InvalidInputError
-
-if TYPE_CHECKING:
-    from contextualdag.estimators.base import GraphEstimator
-    from contextualdag.tables import Array
+from contextualdag.plotting.contexts import BEYOND, value_text
+from contextualdag.tables import Array
 
 Value = float | str
-BEYOND = 0.15  # how far a slider goes past the training range on either side, as a share of that range
+WIDTH, HEIGHT = 240, 40  # of the picture of a distribution
+POINTS = 121
+# An <img> applies the colour scheme of the reader's system too.
+STYLE = (
+    f"path{{fill:{LIGHT.scale[1]}}}rect{{fill:{LIGHT.missing};opacity:.2}}"
+    f"@media(prefers-color-scheme:dark){{path{{fill:{DARK.scale[1]}}}rect{{fill:{DARK.missing};opacity:.2}}}}"
+)
 
 
-@dataclass(frozen=True)
-class Feature:
-    """One context feature; a number with quantiles of the training data, or a category with their shares.
-
-    Attributes
-    ----------
-    name : str
-        As in the data.
-    quantiles : tuple of float
-        Of the training data, from the smallest to the largest; empty for categories.
-    shares : dict of str to float
-        Share of each category in the training data; empty for numbers.
-    """
-
-    name: str
-    quantiles: tuple[float, ...]
-    shares: dict[str, float]
-
-    @property
-    def is_number(self) -> bool:
-        """Whether it is a number and not a category."""
-        return bool(self.quantiles)
-
-    @property
-    def low(self) -> float:
-        """Smallest value in training."""
-        return self.quantiles[0]
-
-    @property
-    def high(self) -> float:
-        """Largest value in training."""
-        return self.quantiles[-1]
-
-    @property
-    def varies(self) -> bool:
-        """Whether training saw more than one value, so that there is something to choose."""
-        return self.high > self.low if self.is_number else len(self.shares) > 1
+class Control(ContextFeature):
+    """A context feature with the arithmetic of its slider, or its menu of categories."""
 
     @property
     def step(self) -> float:
-        """Step of a slider: a power of ten, at least a hundred steps; 1 for whole numbers."""
+        """Step of the slider: a power of ten that gives at least a hundred steps, or 1 for whole numbers."""
         values = np.array(self.quantiles)
         if self.high - self.low >= 3 and (values == values.round()).mean() > 0.8:
             return 1.0
@@ -64,75 +35,108 @@ class Feature:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Ends of a slider, whole steps a little outside the training range."""
+        """Ends of the slider: multiples of the step, a little outside the training range."""
         margin = BEYOND * (self.high - self.low)
         low, high = (self.low - margin) / self.step, (self.high + margin) / self.step
-        return self.tidy(math.floor(low) * self.step), self.tidy(math.ceil(high) * self.step)
+        return self._tidy(math.floor(low) * self.step), self._tidy(math.ceil(high) * self.step)
 
     def rounded(self, value: float) -> float:
-        """The nearest whole step within the training range, as near to it as whole steps come."""
+        """The nearest multiple of the step within the training range."""
         steps = round(value / self.step)
         steps = min(max(steps, math.ceil(self.low / self.step)), math.floor(self.high / self.step))
-        return self.tidy(steps * self.step)
+        return self._tidy(steps * self.step)
 
     def grid(self, count: int) -> list[Value]:
         """Values from end to end: `count` numbers over the slider, or all categories."""
         return [float(value) for value in np.linspace(*self.bounds, count)] if self.is_number else list(self.shares)
 
     def checked(self, value: object) -> Value:
-        """A value that came from outside, as a value of this feature; raises where it is none."""
+        """A value sent by a page, or an error that says what was expected."""
         if not self.is_number:
             if isinstance(value, str) and value in self.shares:
                 return value
             known = ", ".join(repr(category) for category in list(self.shares)[:8])
-            raise InvalidInputError(f"'{self.name}' must be one of {known}. Got {_shown(value)}.")
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            raise InvalidInputError(f"'{self.name}' must be a number. Got {_shown(value)}.")
+            raise InvalidInputError(f"'{self.name}' must be one of {known}. Got {_shortened(value)}.")
+        number = self._number(value)
         low, high = self.bounds if self.varies else (self.low, self.high)
-        if not low <= value <= high:
-            raise InvalidInputError(f"'{self.name}' must be from {low:g} to {high:g} here. Got {value:g}.")
-        return float(value)
+        if not low <= number <= high:
+            raise InvalidInputError(f"'{self.name}' must be from {low:g} to {high:g} here. Got {number:g}.")
+        return number
+
+    def clicked(self, value: object) -> Value:
+        """A point of an axis as a value: the nearest category or multiple of the step."""
+        if not self.is_number:
+            return self.checked(value)
+        low, high = self.bounds
+        return min(max(self._tidy(round(self._number(value) / self.step) * self.step), low), high)
 
     def outside(self, value: Value) -> str | None:
-        """A sentence where a value lies outside the training range."""
-        if not isinstance(value, str) and self.is_number:
-            if value < self.low:
-                return f"{self.name} = {number(value)} is below the training data, which begin at {number(self.low)}."
-            if value > self.high:
-                return f"{self.name} = {number(value)} is above the training data, which end at {number(self.high)}."
-        return None
+        """A sentence if a value lies outside the training range."""
+        if isinstance(value, str) or self.low <= value <= self.high:
+            return None
+        where = "below the training data, which begin at" if value < self.low else "above the training data, which end at"
+        return f"{self.name} = {value_text(value)} is {where} {value_text(min(max(value, self.low), self.high))}."
 
-    def tidy(self, value: float) -> float:
-        """A whole step without the dust of binary fractions."""
+    def _number(self, value: object) -> float:
+        if not isinstance(value, int | float) or not is_finite(value):
+            raise InvalidInputError(f"'{self.name}' must be a number. Got {_shortened(value)}.")
+        return float(value)
+
+    def _tidy(self, value: float) -> float:
+        """A multiple of the step without rounding errors of binary fractions."""
         return round(value, max(0, -math.floor(math.log10(self.step)))) + 0.0
 
 
-def read_features(model: "GraphEstimator") -> tuple[Feature, ...]:
-    """All context features of a fitted model, in its order."""
-    found, first = [], 0
-    quantiles: Array = model._summary.quantiles
-    for name, categories in zip(model.encoder_.names, model.encoder_.categories, strict=True):
-        if categories is None:
-            found.append(Feature(name, tuple(float(value) for value in quantiles[:, first]), {}))
-            first += 1
-        else:
-            means = model._summary.means[first : first + len(categories)]
-            found.append(Feature(name, (), {c: float(share) for c, share in zip(categories, means, strict=True)}))
-            first += len(categories)
-    return tuple(found)
+def density(feature: ContextFeature, at: Array) -> Array:
+    """Density of the training data at given values, estimated from its 101 quantiles.
+
+    Each of the hundred intervals between quantiles holds a hundredth of the data. They are smoothed with a Gaussian
+    kernel, with the bandwidth of Silverman's rule.
+
+    Parameters
+    ----------
+    feature : ContextFeature
+        A numeric feature.
+    at : array of shape (n,)
+        Values.
+
+    Returns
+    -------
+    array of shape (n,)
+    """
+    quantiles = np.array(feature.quantiles)
+    middles = (quantiles[1:] + quantiles[:-1]) / 2
+    spread = min(quantiles[1:-1].std(), (quantiles[75] - quantiles[25]) / 1.34) or quantiles[1:-1].std()
+    bandwidth = max(0.9 * spread * len(middles) ** -0.2, (feature.high - feature.low) / 100)
+    bumps = np.exp(-0.5 * ((at[:, None] - middles[None]) / bandwidth) ** 2) / (bandwidth * np.sqrt(2 * np.pi))
+    heights: Array = bumps.mean(1)
+    return heights
 
 
-def number(value: float) -> str:
-    """A number for people: three significant digits at least, no exponent in the usual range, a real minus sign."""
-    size = abs(value)
-    if size >= 1e6 or 0 < size < 1e-3:
-        text = f"{value:.3g}"
-    else:
-        text = f"{value:.{0 if size >= 100 else 1 if size >= 10 else 2 if size >= 1 else 3}f}"
-        text = text.rstrip("0").rstrip(".") if "." in text else text
-    return text.replace("-", "\N{MINUS SIGN}")
+def density_picture(feature: Control) -> str:
+    """The density over the slider as an SVG in a data URI; values outside the training range are shaded."""
+    low, high = feature.bounds
+    at = np.linspace(low, high, POINTS)
+    heights = density(feature, at)
+    # The kernel extends beyond the data; the curve ends with them.
+    inside = (at >= feature.low) & (at <= feature.high)
+    at, heights = at[inside], heights[inside]
+
+    def across(value: float) -> float:
+        return (value - low) / (high - low) * WIDTH
+
+    tops = HEIGHT - heights / heights.max() * (HEIGHT - 3)
+    line = " ".join(f"L{across(x):.1f},{y:.1f}" for x, y in zip(at, tops, strict=True))
+    path = f"M{across(at[0]):.1f},{HEIGHT} {line} L{across(at[-1]):.1f},{HEIGHT}Z"
+    left, right = across(feature.low), across(feature.high)
+    svg = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" preserveAspectRatio="none">'
+        f'<style>{STYLE}</style><rect width="{left:.1f}" height="{HEIGHT}"/>'
+        f'<rect x="{right:.1f}" width="{WIDTH - right:.1f}" height="{HEIGHT}"/><path d="{path}"/></svg>'
+    )
+    return "data:image/svg+xml," + quote(svg)
 
 
-def _shown(value: object) -> str:
+def _shortened(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 40 else text[:37] + "..."

@@ -1,27 +1,32 @@
-"""The page: controls to the left, graphs in the middle, what is known about them to the right."""
+"""The page: controls on the left, graphs in the middle, details on the right."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import dash_cytoscape as cyto
 from dash import dcc, html
 
-from contextualdag.explorer.context_controls import context_controls
-from contextualdag.explorer.details import NO_TOOLS
-from contextualdag.explorer.fitted_graphs import FittedGraphs
+from contextualdag.explorer.features import Control, Value, density_picture
+from contextualdag.explorer.graphs import FittedGraphs
+from contextualdag.explorer.view import View, varying
+from contextualdag.plotting.contexts import value_text
+from contextualdag.report.page import NO_PROOF
 
+SIDES = ("a", "b")
+NO_TOOLS: Any = {"displayModeBar": False}
 SPOKEN: dict[str, Any] = {"aria-live": "polite"}
-ONE_GRAPH = "This model has one graph for all contexts, so nothing changes from one context to another."
+ONE_GRAPH = "This model has one graph for all contexts."
 MANY = 30  # nodes that need more room on a narrow screen
 FORMATS = ("PNG", "SVG", "GraphML", "CSV")
 
 
 def page(graphs: FittedGraphs) -> Any:
-    """Everything that can be on the page; callbacks fill it.
+    """All components of the page; callbacks fill them.
 
     Parameters
     ----------
     graphs : FittedGraphs
-        The model.
+        Graphs of the model.
 
     Returns
     -------
@@ -48,10 +53,15 @@ def page(graphs: FittedGraphs) -> Any:
             html.P(id="message", role="status"),
             *([] if graphs.vary else [html.P(ONE_GRAPH, className="soft")]),
             html.Main([_controls(graphs), _graphs(len(graphs.names)), _more(graphs)]),
-            html.Footer("A graph shows dependence as the model sees it; it is no proof of cause."),
+            html.Footer(NO_PROOF),
         ],
         id="page",
     )
+
+
+def control_id(side: str, position: Any) -> dict[str, Any]:
+    """Identifier of the control of a feature; `position` may be one of Dash's wildcards."""
+    return {"type": f"value-{side}", "feature": position}
 
 
 def _controls(graphs: FittedGraphs) -> Any:
@@ -75,16 +85,63 @@ def _controls(graphs: FittedGraphs) -> Any:
                 ),
                 className="control",
             ),
-            html.P("★ the choice of the fit", className="soft"),
+            html.P("★ selected by the fit", className="soft"),
         ],
         className="feature",
     )
     compare = dcc.Checklist([{"label": "Compare with a second context, B", "value": "on"}], [], id="comparing")
     return html.Section(
-        [html.H2("Context"), compare, *context_controls(graphs.features, view), sparsity],
+        [html.H2("Context"), compare, *_feature_controls(graphs.features, view), sparsity],
         id="controls",
         **_named("Context"),
     )
+
+
+def _feature_controls(features: Sequence[Control], view: View) -> list[Any]:
+    """A slider or a menu for each feature that varies, with the distribution of the training data."""
+    return [
+        html.Fieldset(
+            [html.Legend(features[position].name), *_block(position, features[position], view)], className="feature"
+        )
+        for position in varying(features)
+    ]
+
+
+def _block(position: int, feature: Control, view: View) -> list[Any]:
+    both = list(zip(SIDES, (view.a[position], view.b[position]), strict=True))
+    if not feature.is_number:
+        return [html.Div([_menu(side, position, feature, value) for side, value in both], className="menus")]
+    middle = f"half of them between {value_text(feature.quantiles[25])} and {value_text(feature.quantiles[75])}"
+    words = f"Distribution of {feature.name} in the training data: {middle}."
+    picture = html.Img(src=density_picture(feature), alt=words, title=words, className="density")
+    return [html.Div(picture, className="over-slider"), *(_slider(side, position, feature, value) for side, value in both)]
+
+
+def _slider(side: str, position: int, feature: Control, value: Any) -> Any:
+    low, high = feature.bounds
+    slider = dcc.Slider(
+        min=low,
+        max=high,
+        step=feature.step,
+        value=value,
+        marks={feature.low: value_text(feature.low), feature.high: value_text(feature.high)},
+        updatemode="drag",
+        included=False,
+        allow_direct_input=False,
+        id=control_id(side, position),
+    )
+    return html.Div([html.Span(side.upper(), className="letter"), slider], className=f"control side-{side}")
+
+
+def _menu(side: str, position: int, feature: Control, value: Value) -> Any:
+    options = [{"label": _share(category, share), "value": category} for category, share in feature.shares.items()]
+    radio = dcc.RadioItems(options, value, id=control_id(side, position), className="menu")
+    return html.Div([html.Span(side.upper(), className="letter"), radio], className=f"control side-{side}")
+
+
+def _share(category: str, share: float) -> Any:
+    filled = f"linear-gradient(to right, var(--scale-1) {share:.1%}, transparent {share:.1%})"
+    return html.Span([html.Span(category), html.Small(f"{share:.0%}")], className="share", style={"background": filled})
 
 
 def _graphs(n_nodes: int) -> Any:
@@ -118,13 +175,13 @@ def _graphs(n_nodes: int) -> Any:
             id=f"panel-{side}",
             className="panel",
         )
-        for side in ("a", "b")
+        for side in SIDES
     ]
     key = [
         html.Span([html.I(className="stroke positive"), "positive"]),
         html.Span([html.I(className="stroke negative"), "negative; wider is stronger"]),
         html.Span([html.I(className="stroke only"), "only here"], className="side-b"),
-        html.Span([html.I(className="stroke turned"), "turned round"], className="side-b"),
+        html.Span([html.I(className="stroke reversed"), "reversed"], className="side-b"),
         html.Span([html.I(className="stroke sign"), "other sign"], className="side-b"),
         html.Span([html.I(className="stroke ghost"), "only in the other"], className="side-b"),
         html.Button("Reset zoom", id="zoom", type="button"),
@@ -164,7 +221,7 @@ def _more(graphs: FittedGraphs) -> Any:
             html.Div(
                 [
                     html.H2("Number of edges"),
-                    html.P("Click to go there.", className="soft"),
+                    html.P("Click to go to a context.", className="soft"),
                     html.Div(["Move ", goes], className="side-b"),
                     chart,
                     html.Div(menus, className="axes" if len(axes) > 1 else "axes hidden"),
@@ -182,5 +239,5 @@ def _mark(n_edges: float) -> str:
 
 
 def _named(name: str) -> dict[str, Any]:
-    """For readers that hear the page."""
+    """A name for screen readers."""
     return {"aria-label": name}

@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from contextualdag.tables import Array
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from contextualdag.tables import Array
-
-FONTS = (18, 16, 14, 13, 12, 11, 10, 9, 8)  # pixels, the largest that fits is taken
-SMALL = 11  # with larger letters all names are written in full
-LETTER = 0.6  # width of a letter as a share of its height
+FONTS = (18, 16, 14, 13, 12, 11, 10, 9, 8)  # pixels; the largest that fits is used
+SMALL = 11  # larger fonts are used only if all names fit in full
+LETTER = 0.6  # width of a letter as a fraction of the font size
 PADDING, GAP, BORDER = 16, 7, 8  # pixels inside a box, between boxes, around all
-MOST_WIDE = 0.45  # share of the width of the panel; longer names end in dots
-MOST_FILLED = 0.13  # share of the panel that boxes may cover; edges need the rest
+MOST_WIDE = 0.45  # largest fraction of the width of the panel; longer names are shortened
+MOST_FILLED = 0.13  # largest fraction of the panel that boxes may cover
 PUSHES = 120
-BENDS = (0, 26, -26, 52, -52, 84, -84, 124, -124, 170, -170)  # pixels off the straight line, at its middle twice that
-CLEAR, CLEAR_LABEL = 5, 18  # pixels between an edge and a box it passes; and between its middle, where its label is, and one
+BENDS = (0, 26, -26, 52, -52, 84, -84, 124, -124, 170, -170)  # pixels between the control point and the straight line
+CLEAR, CLEAR_LABEL = 5, 18  # pixels between an edge and other boxes; and between its middle, where its label is, and those
 ALONG = np.linspace(0.04, 0.96, 24)
 
 
@@ -29,23 +29,23 @@ class Placement:
     Parameters
     ----------
     places : array of shape (p, 2)
-        As `contextualdag.plotting.layered_layout` gives them: to the right, and upwards.
+        Places from `contextualdag.plotting.layered_layout`: to the right, and upwards.
     names : sequence of str
-        Written into the boxes.
+        Names to write in the boxes.
     width, height : int
-        Of the panel.
+        Size of the panel.
 
     Attributes
     ----------
     centres : array of shape (p, 2)
-        To the right and downwards.
+        Centres of the boxes: to the right, and downwards.
     widths : array of shape (p,)
-        Of the boxes.
+        Widths of the boxes.
     box_height, font : float
-        The same for all of them.
+        Height and font size of all boxes.
     """
 
-    def __init__(self, places: "Array", names: Sequence[str], width: int, height: int) -> None:
+    def __init__(self, places: Array, names: Sequence[str], width: int, height: int) -> None:
         self.size = np.array([width, height], dtype=float)
         letters = np.array([max(len(name), 2) for name in names])
         for font in FONTS:
@@ -63,8 +63,8 @@ class Placement:
             self.widths = np.clip(self._room(), 18, self.widths)
         self.bend = functools.cache(self._bend)
 
-    def _spread(self, places: "Array") -> "Array":
-        """From the layout's units to pixels; in rows that would be too tight, every other node moves down."""
+    def _spread(self, places: Array) -> Array:
+        """Convert to pixels; in rows that are too tight, every other node moves down."""
         margin = np.array([self.widths.max() / 2, self.box_height / 2]) + BORDER
         low, span = places.min(0), np.ptp(places, axis=0)
         share = np.where(span > 0, (places - low) / np.where(span > 0, span, 1), 0.5)
@@ -77,12 +77,12 @@ class Placement:
                 centres[row[1::2], 1] += self.box_height + GAP
         return centres
 
-    def _apart(self, centres: "Array") -> "Array":
-        """Push boxes apart that overlap, each pair along the shorter way, and keep all of them inside the panel."""
+    def _apart(self, centres: Array) -> Array:
+        """Move overlapping boxes apart, each pair in the shorter direction, and keep all of them inside the panel."""
         half = np.stack([self.widths / 2, np.full(len(centres), self.box_height / 2)], axis=1)
         needed = half[:, None] + half[None] + GAP
         low, high = half + 3, np.maximum(self.size - half - 3, half + 3)
-        # Two boxes in one place need something to tell them apart by.
+        # Two boxes in the same place move apart by their order.
         order = np.arange(len(centres))[:, None] - np.arange(len(centres))[None]
         for _ in range(PUSHES):
             away = centres[:, None] - centres[None]
@@ -104,8 +104,8 @@ class Placement:
         np.fill_diagonal(found, False)
         return found
 
-    def _room(self) -> "Array":
-        """Width that each box may have before it meets another beside it."""
+    def _room(self) -> Array:
+        """Width that each box can have without touching another one beside it."""
         apart = np.abs(self.centres[:, None] - self.centres[None])
         beside = apart[:, :, 1] < self.box_height + 2
         np.fill_diagonal(beside, False)
@@ -114,11 +114,11 @@ class Placement:
 
     @property
     def label_font(self) -> float:
-        """Height of what is written on edges."""
+        """Font size of labels of edges."""
         return max(self.font - 2, 10)
 
-    def line(self, j: int, k: int, at: Sequence[float]) -> "Array":
-        """Points (n, 2) of the line between two boxes, at shares of it."""
+    def line(self, j: int, k: int, at: Sequence[float]) -> Array:
+        """Points (n, 2) of the line between two boxes, at fractions of its length."""
         half = np.stack([self.widths / 2, np.full(len(self.widths), self.box_height / 2)], axis=1)
         control = self._control(j, k, self.bend(j, k))
         start, end = (
@@ -129,14 +129,14 @@ class Placement:
         return _curve(start, control, end, np.array(at))
 
     def has_room_for_label(self, j: int, k: int) -> bool:
-        """Whether the line between two boxes is long enough to write on."""
+        """Whether the line between two boxes is long enough for a label."""
         across, down = np.abs(self.centres[j] - self.centres[k])
         return bool(down - self.box_height >= 34 or across - (self.widths[j] + self.widths[k]) / 2 >= 56)
 
     def _bend(self, j: int, k: int) -> int:
-        """How far to pull the middle of an edge aside so that it passes no other box: as little as possible."""
+        """The smallest bend with which an edge passes no other box."""
         if j > k:
-            return -self.bend(k, j)  # the same line, seen from the other end
+            return -self.bend(k, j)  # the same line in the other direction
         start, end = self.centres[j], self.centres[k]
         others = [node for node in range(len(self.centres)) if node not in (j, k)]
         if not others:
@@ -156,8 +156,8 @@ class Placement:
                 best, most = bend, clearance
         return best
 
-    def _control(self, j: int, k: int, bend: float) -> "Array":
-        """Where the middle of an edge is pulled to."""
+    def _control(self, j: int, k: int, bend: float) -> Array:
+        """Control point of the curve of an edge."""
         start, end = self.centres[j], self.centres[k]
         direction = end - start
         normal = np.array([-direction[1], direction[0]]) / (np.hypot(*direction) or 1)
@@ -165,7 +165,7 @@ class Placement:
         return control
 
 
-def _curve(start: "Array", control: "Array", end: "Array", at: "Array") -> "Array":
+def _curve(start: Array, control: Array, end: Array, at: Array) -> Array:
     """Points of a quadratic curve."""
     t = at[:, None]
     points: Array = (1 - t) ** 2 * start + 2 * t * (1 - t) * control + t**2 * end

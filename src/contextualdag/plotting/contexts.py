@@ -1,11 +1,12 @@
-"""Contexts as pictures need them: read, named, typical, along a feature; from any model with the estimators' methods."""
+"""Contexts for pictures: reading, naming and drawing them, typical ones, and values along a feature."""
 
-import difflib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from contextualdag.checks import did_you_mean, listed
+from contextualdag.contexts import N_QUANTILES, ContextFeature
 from contextualdag.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -16,13 +17,13 @@ N_DRAWN = 500
 
 
 class GraphModel(Protocol):
-    """What a picture asks of a model."""
+    """What a picture needs of a model."""
 
     names_: list[str]
 
     @property
-    def context_summary_(self) -> "pandas.DataFrame":
-        """One row for each feature of the contexts."""
+    def context_features_(self) -> tuple[ContextFeature, ...]:
+        """Features of the contexts; empty if there are none."""
 
     def typical_context(self, quantile: float = 0.5) -> "pandas.DataFrame":
         """One context."""
@@ -40,28 +41,32 @@ def read_contexts(model: GraphModel, Z: Any) -> "pandas.DataFrame":
     Parameters
     ----------
     model : estimator
-        A fitted one.
+        Fitted model.
     Z : array, DataFrame, mapping or None
-        One context or several. A mapping names features and their values; those that it leaves out, and all if there is
-        nothing at all, are typical.
+        One context or several. A mapping gives the values of some features; the others are typical. None is a typical
+        context.
+
+    Returns
+    -------
+    DataFrame
     """
     import pandas as pd
 
-    features = list(model.context_summary_["feature"])
+    names = [feature.name for feature in model.context_features_]
     if Z is None:
         return model.typical_context()
     if isinstance(Z, Mapping):
         row = model.typical_context().astype(object)
         for name, value in Z.items():
-            row[find_name(str(name), features, "context feature")] = [value]
+            row[find_name(str(name), names, "context feature")] = [value]
         return row.infer_objects()
     if hasattr(Z, "columns"):
         return Z if isinstance(Z, pd.DataFrame) else Z.to_pandas()
-    # A list may mix numbers and categories, which an array without this would all make text.
+    # A list may mix numbers and categories; NumPy would otherwise convert all of them to text.
     values = np.atleast_2d(Z if isinstance(Z, np.ndarray) else np.asarray(Z, dtype=object))
-    if values.shape[1] != len(features):
-        raise InvalidInputError(f"A context has {len(features)} values, for {features}. Got {values.shape[1]} instead.")
-    return pd.DataFrame(values, columns=features).infer_objects()
+    if values.shape[1] != len(names):
+        raise InvalidInputError(f"A context has {len(names)} values, for {names}. Got {values.shape[1]} instead.")
+    return pd.DataFrame(values, columns=names).infer_objects()
 
 
 def read_context(model: GraphModel, z: Any) -> "pandas.DataFrame":
@@ -74,51 +79,57 @@ def read_context(model: GraphModel, z: Any) -> "pandas.DataFrame":
 
 def find_name(name: str, known: Sequence[str], what: str) -> str:
     """The name itself if it is known; else an error that suggests the nearest."""
-    if name in known:
-        return name
-    near = difflib.get_close_matches(name, known, 1, 0.5)
-    hint = f"did you mean '{near[0]}'?" if near else f"Known: {', '.join(known)}."
-    raise InvalidInputError(f"There is no {what} '{name}'; {hint}")
+    if name not in known:
+        hint = did_you_mean(name, known) or f" Known: {listed(known)}."
+        raise InvalidInputError(f"There is no {what} '{name}'.{hint}")
+    return name
 
 
-def context_words(model: GraphModel, context: "pandas.DataFrame", most: int = 8) -> str:
-    """A context as a title says it: at most so many features, without those that never varied."""
-    summary = model.context_summary_
-    parts = [
-        f"{name} = {value_words(context[name].iloc[0])}"
-        for name, low, high in zip(summary["feature"], summary["low"], summary["high"], strict=True)
-        if low != high  # also for categories, which have neither
-    ]
-    # Spaces that do not break, so that a long title is broken between features only.
+def find_feature(model: GraphModel, name: str) -> ContextFeature:
+    """The context feature of that name."""
+    features = {feature.name: feature for feature in model.context_features_}
+    return features[find_name(name, list(features), "context feature")]
+
+
+def varying_features(model: GraphModel) -> list[str]:
+    """Names of the features with more than one value in training."""
+    return [feature.name for feature in model.context_features_ if feature.varies]
+
+
+def context_text(model: GraphModel, context: "pandas.DataFrame", most: int = 8) -> str:
+    """A context for a title: at most `most` features, without those that never varied."""
+    parts = [f"{name} = {value_text(context[name].iloc[0])}" for name in varying_features(model)]
+    # No-break spaces, so that a long title is broken between features only.
     parts = [part.replace(" ", "\N{NO-BREAK SPACE}") for part in parts]
     return ", ".join(parts[:most]) + (f" and {len(parts) - most} more" if len(parts) > most else "")
 
 
-def value_words(value: Any) -> str:
-    """A number with three digits, anything else as it is."""
-    if isinstance(value, int | float | np.number) and not isinstance(value, bool):
-        return f"{float(value):.3g}".replace("-", "−")  # noqa: RUF001
-    return str(value)
+def value_text(value: Any) -> str:
+    """A value for people: numbers with about three digits, no exponent in the usual range and a real minus sign.
+
+    Examples
+    --------
+    >>> from contextualdag.plotting.contexts import value_text
+    >>> value_text(12.345), value_text(20700.4), value_text("Leeds")
+    ('12.3', '20700', 'Leeds')
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+        return str(value)
+    number, size = float(value), abs(float(value))
+    if size >= 1e6 or 0 < size < 1e-3:
+        text = f"{number:.3g}"
+    else:
+        text = f"{number:.{0 if size >= 100 else 1 if size >= 10 else 2 if size >= 1 else 3}f}"
+        text = text.rstrip("0").rstrip(".") if "." in text else text
+    return text.replace("-", "\N{MINUS SIGN}")
 
 
-def varying_features(model: GraphModel) -> list[str]:
-    """Features with more than one value in training."""
-    summary = model.context_summary_
-    categories = [
-        kind == "category" and len(shares) > 1 for kind, shares in zip(summary["kind"], summary["shares"], strict=True)
-    ]
-    varies = np.array(categories) | (summary["low"] < summary["high"]).to_numpy()
-    return list(summary["feature"][varies])
-
-
-def values_along(model: GraphModel, feature: str, n: int) -> list[Any]:
+def values_along(feature: ContextFeature, n: int) -> list[Any]:
     """Values of a feature: all categories, or `n` numbers over the training range and a little beyond."""
-    row = model.context_summary_.set_index("feature").loc[feature]
-    if row["kind"] == "category":
-        return list(row["shares"])
-    low, high = float(row["low"]), float(row["high"])
-    beyond = BEYOND * (high - low)
-    return list(np.linspace(low - beyond, high + beyond, n))
+    if not feature.is_number:
+        return list(feature.shares)
+    beyond = BEYOND * (feature.high - feature.low)
+    return list(np.linspace(feature.low - beyond, feature.high + beyond, n))
 
 
 def contexts_along(model: GraphModel, values: Mapping[str, Sequence[Any]]) -> "pandas.DataFrame":
@@ -131,18 +142,20 @@ def contexts_along(model: GraphModel, values: Mapping[str, Sequence[Any]]) -> "p
 
 
 def drawn_contexts(model: GraphModel, n: int = N_DRAWN) -> "pandas.DataFrame":
-    """Contexts like those of the fit, feature by feature: a model keeps no rows, so how features hang together is lost."""
+    """Contexts with the distribution of those of the fit, each feature drawn on its own.
+
+    A model keeps no rows, so how features depend on one another is lost.
+    """
     import pandas as pd
 
     rng = np.random.default_rng(0)
     columns: dict[str, Any] = {}
-    shares = np.linspace(0, 1, 101)
-    grid = pd.concat([model.typical_context(share) for share in shares], ignore_index=True)
-    for _, row in model.context_summary_.iterrows():
-        if row["kind"] == "category":
-            odds = np.array(list(row["shares"].values()))
-            columns[row["feature"]] = rng.choice(list(row["shares"]), n, p=odds / odds.sum())
+    for feature in model.context_features_:
+        if feature.is_number:
+            spread = (np.arange(n) + 0.5) / n  # evenly over the distribution, in a separate order for each feature
+            values = np.interp(spread, np.linspace(0, 1, N_QUANTILES), feature.quantiles)
+            columns[feature.name] = rng.permutation(values)
         else:
-            spread = (np.arange(n) + 0.5) / n  # evenly over the distribution, in an order of its own for each feature
-            columns[row["feature"]] = rng.permutation(np.interp(spread, shares, grid[row["feature"]].to_numpy(float)))
-    return pd.DataFrame(columns)
+            shares = np.array(list(feature.shares.values()))
+            columns[feature.name] = rng.choice(list(feature.shares), n, p=shares / shares.sum())
+    return pd.DataFrame(columns, index=range(n))

@@ -1,21 +1,88 @@
-"""The graph of a context, and those of several with every node in the same place."""
+"""Pictures of one graph, and of several with every node in the same place."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from contextualdag.checks import is_count, require
 from contextualdag.errors import InvalidInputError
-from contextualdag.plotting.colours import palette_of
-from contextualdag.plotting.contexts import GraphModel, context_words, read_context, read_contexts
-from contextualdag.plotting.drawing import Canvas, edges_by_strength, joined, new_axes, size_in_points, title
-from contextualdag.plotting.strongest import MOST_EDGES, strongest
+from contextualdag.plotting.canvas import (
+    LINES,
+    Canvas,
+    edges_by_strength,
+    joined,
+    new_axes,
+    palette_of,
+    size_in_points,
+    title,
+)
+from contextualdag.plotting.contexts import GraphModel, context_text, read_context, read_contexts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 OUTSIDE = "outside the range of the data: a guess"
 STRIP = 16.0  # points for the legend
+MOST_EDGES = 100
+
+
+def draw_graph(
+    W: np.ndarray,
+    names: Sequence[str],
+    *,
+    places: np.ndarray | None = None,
+    truth: np.ndarray | None = None,
+    largest: float | None = None,
+    ax: "Axes | None" = None,
+) -> "Axes":
+    """Draw one graph: blue edges are positive, orange ones negative, and stronger ones are wider.
+
+    Parameters
+    ----------
+    W : array of shape (p, p)
+        ``W[j, k]`` is the effect of j on k.
+    names : sequence of str
+        Names of the nodes.
+    places : array of shape (p, 2), optional
+        Places of the nodes; by default those of `layered_layout`.
+    truth : array of shape (p, p), optional
+        Graph to compare with: edges that `W` lacks are dotted, edges that only `W` has are dashed.
+    largest : float, optional
+        Weight that is drawn widest; by default the largest in `W`.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on; by default on a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from contextualdag.plotting import draw_graph
+    >>> W = np.zeros((3, 3))
+    >>> W[0, 1], W[1, 2] = 1.0, -0.5
+    >>> ax = draw_graph(W, ["age", "sleep", "mood"])
+    >>> len(ax.patches)
+    2
+    """
+    W = np.asarray(W, dtype=float)
+    if W.shape != (len(names), len(names)):
+        raise InvalidInputError(f"W must have the shape {(len(names),) * 2}, one row for each name. Got {W.shape}.")
+    ax = new_axes(len(names)) if ax is None else ax
+    picture = Canvas.prepare(ax, names, W if truth is None else np.stack([W, truth]), places)
+    colors = palette_of(ax)
+    largest = largest or float(np.abs(W).max()) or 1.0
+    for j, k in edges_by_strength(W):
+        dashed = truth is not None and truth[j, k] == 0
+        color = colors.positive if W[j, k] > 0 else colors.negative
+        picture.edge(j, k, abs(W[j, k]) / largest, color, "dashed" if dashed else "solid")
+    missed = np.zeros(W.shape, dtype=bool) if truth is None else (np.asarray(truth) != 0) & (W == 0)
+    for j, k in zip(*np.nonzero(missed), strict=True):
+        picture.edge(j, k, 0.2, colors.missing, "dotted")
+    picture.nodes(joined((W != 0) | missed))
+    return ax
 
 
 def plot_graph(
@@ -26,25 +93,25 @@ def plot_graph(
     max_edges: int = MOST_EDGES,
     ax: "Axes | None" = None,
 ) -> "Axes":
-    """Draw the graph of one context: parents above children, edges as wide as they are strong, colour by sign.
+    """Draw the graph of one context: parents above children, stronger edges wider, colours by sign.
 
     Parameters
     ----------
     model : estimator
-        A fitted one.
+        Fitted model.
     z : array, DataFrame of one row or mapping, optional
-        The context; by default a typical one. A mapping may leave features out, which are then typical.
+        The context; by default a typical one. Features that a mapping leaves out are typical.
     places : array of shape (p, 2), optional
-        Where to draw the nodes; by default as `layered_layout` says.
+        Places of the nodes; by default those of `layered_layout`.
     max_edges : int, default=100
-        Draw at most this many edges, the strongest; the legend says how many are left out.
+        Maximum number of edges to draw, the strongest first; the legend says how many are left out.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; by default on a new figure.
+        Axes to draw on; by default on a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes
-        A context outside the training range is marked in its title.
+        The title marks a context outside the training range.
 
     Examples
     --------
@@ -56,6 +123,7 @@ def plot_graph(
     >>> len(ax.texts)
     4
     """
+    require(is_count(max_edges), "max_edges", "plot_graph", "an integer of at least 1", max_edges)
     context = read_context(model, z)
     ax = new_axes(len(model.names_)) if ax is None else ax
     title_context(ax, model, context)
@@ -65,18 +133,18 @@ def plot_graph(
 
 
 def plot_graphs(model: GraphModel, Z: Any, *, max_edges: int = MOST_EDGES, ax: "Sequence[Axes] | None" = None) -> np.ndarray:
-    """Draw the graphs of several contexts, nodes in the same places and weights on one scale, so that differences are seen.
+    """Draw the graphs of several contexts, with nodes in the same places and weights on one scale.
 
     Parameters
     ----------
     model : estimator
-        A fitted one.
+        Fitted model.
     Z : array or DataFrame of shape (n, m)
-        Contexts.
+        Contexts to draw.
     max_edges : int, default=100
-        Draw the edges that are among so many strongest in one of the contexts; legends say how many are left out.
+        Number of strongest edges of each graph; all graphs show those of any. Legends say how many are left out.
     ax : sequence of n matplotlib.axes.Axes, optional
-        Where to draw, best of one size; by default on a new figure.
+        Axes to draw on, preferably of one size; by default on a new figure.
 
     Returns
     -------
@@ -91,6 +159,7 @@ def plot_graphs(model: GraphModel, Z: Any, *, max_edges: int = MOST_EDGES, ax: "
     >>> plot_graphs(FixedDAG(random_state=0).fit(data.X, data.Z), data.Z[:3]).shape
     (3,)
     """
+    require(is_count(max_edges), "max_edges", "plot_graphs", "an integer of at least 1", max_edges)
     contexts = read_contexts(model, Z)
     axes = _several(len(contexts), len(model.names_)) if ax is None else np.array(ax, dtype=object).ravel()
     if len(axes) != len(contexts):
@@ -104,17 +173,48 @@ def plot_graphs(model: GraphModel, Z: Any, *, max_edges: int = MOST_EDGES, ax: "
     return axes
 
 
+def strongest(W: np.ndarray, most: int = MOST_EDGES) -> np.ndarray:
+    """Edges that are among the `most` strongest of at least one graph.
+
+    Pictures draw the same edges of all graphs, so that no edge seems to vanish only because it is weaker in one of them.
+
+    Parameters
+    ----------
+    W : array of shape (n, p, p)
+        Graphs.
+    most : int, default=100
+        Number of edges from each graph.
+
+    Returns
+    -------
+    array of bool of shape (p, p)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from contextualdag.plotting.graph import strongest
+    >>> int(strongest(np.array([[[0.0, 1.0, -2.0], [0.0, 0.0, 0.5], [0.0, 0.0, 0.0]]]), most=2).sum())
+    2
+    """
+    sizes = np.abs(W).reshape(len(W), -1)
+    first = np.argsort(-sizes, axis=1, kind="stable")[:, :most]
+    kept = np.zeros(sizes.shape, dtype=bool)
+    np.put_along_axis(kept, first, True, axis=1)
+    found: np.ndarray = (kept & (sizes > 0)).any(0).reshape(W.shape[1:])
+    return found
+
+
 def title_context(ax: "Axes", model: GraphModel, context: Any) -> None:
-    """Say above a picture which context it shows, and whether the model has seen its like."""
+    """Set a title with the context, and a warning if it lies outside the training range."""
     outside = bool(model.is_outside(context)[0])
-    words = context_words(model, context)
+    words = context_text(model, context)
     title(ax, f"{words}\n({OUTSIDE})" if outside else words, warn=outside)
 
 
 def _draw(
     ax: "Axes", names: list[str], W: np.ndarray, graphs: np.ndarray, shown: np.ndarray, places: np.ndarray | None
 ) -> Canvas:
-    """One graph of several, those of its edges that are to be shown; all count in the legend."""
+    """Draw those edges of one of several graphs that are shown; the legend counts all of them."""
     canvas = Canvas.prepare(ax, names, graphs * shown, places, strip=STRIP)
     colors, largest = palette_of(ax), float(np.abs(graphs).max()) or 1.0
     for j, k in edges_by_strength(W * shown):
@@ -126,10 +226,8 @@ def _draw(
 
 
 def explain(ax: "Axes", kinds: Sequence[tuple[str, str, str]], left_out: int = 0) -> None:
-    """A legend of colours, lines and labels in one line at the bottom, as large as fits; it says how many are left out."""
+    """Add a legend at the bottom for kinds of edges, (colour, line, label), and the number of edges left out."""
     from matplotlib.lines import Line2D
-
-    from contextualdag.plotting.curves import LINES
 
     handles = [Line2D([], [], color=color, linestyle=LINES[line], linewidth=2, label=label) for color, line, label in kinds]
     if left_out:

@@ -1,4 +1,4 @@
-"""Where nodes stand: parents above children, apart from one another, and not on top of edges."""
+"""Places of nodes: parents above children, apart from one another, and not on top of edges."""
 
 from dataclasses import dataclass
 
@@ -8,28 +8,28 @@ import torch
 from contextualdag.errors import InvalidInputError
 
 SWEEPS = 8
-STARTS = 2  # for graphs small enough to be quick
+STARTS = 2  # for small graphs
 MOST_STEPS = 120
 FARTHEST = 4  # longer distances between nodes count as this
 ALONG = (0.15, 0.3, 0.5, 0.7, 0.85)  # where along an edge its clearance is measured
-MOST_CLEARANCES = 2_000_000  # edges times nodes beyond which clearances are not looked at
+MOST_CLEARANCES = 2_000_000  # edges times nodes beyond which clearances are ignored
 
 
 def layered_layout(W: np.ndarray, *, aspect: float = 1.4, sizes: np.ndarray | None = None) -> np.ndarray:
-    """Places for nodes, parents above children, that serve all given graphs at once.
+    """Places of nodes, parents above children, for one graph or for several at once.
 
-    Where the direction of an edge differs from graph to graph, the heavier one decides. Nodes do not stand in rows: each has
-    a height of its own, so that a dense graph fills the picture instead of becoming one tall column. Nodes without any edge
-    stand in rows at the bottom.
+    Where the direction of an edge differs between graphs, the heavier one decides. Nodes are not arranged in layers: each
+    has its own height, so that a dense graph fills the picture instead of becoming one tall column. Nodes without edges
+    are in rows at the bottom.
 
     Parameters
     ----------
     W : array of shape (p, p) or (n, p, p)
         One graph or several.
     aspect : float, default=1.4
-        Width of the picture over its height.
+        Ratio of the width of the picture to its height.
     sizes : array of shape (p, 2), optional
-        Width and height of every node, as shares of those of the picture.
+        Width and height of each node, as fractions of those of the picture.
 
     Returns
     -------
@@ -54,7 +54,7 @@ def layered_layout(W: np.ndarray, *, aspect: float = 1.4, sizes: np.ndarray | No
     joined = (strength + strength.T > 0).any(0)
     linked, alone = np.nonzero(joined)[0], np.nonzero(~joined)[0]
     rows = _rows(alone, half, box)
-    # Every row at the bottom takes the height of a node and a gap; the graph takes the rest, a third at least.
+    # A row at the bottom takes the height of a node and a gap; the graph takes the rest, at least a third.
     share = max(1 - len(rows) / max(len(rows) + np.sqrt(max(len(linked), 1) / aspect), 1.0), 0.34) if len(linked) else 0.0
     places = np.zeros((p, 2))
     if len(linked):
@@ -81,7 +81,7 @@ def _rows(alone: np.ndarray, half: np.ndarray, box: np.ndarray) -> list[np.ndarr
 
 @dataclass
 class _Problem:
-    """Nodes with edges in a box: what a good drawing of them is, as an energy, and its least value."""
+    """Placing the nodes that have edges in a box, as the minimisation of an energy."""
 
     strength: np.ndarray
     box: np.ndarray
@@ -131,10 +131,10 @@ class _Problem:
     def _energy(self, places: torch.Tensor) -> torch.Tensor:
         a, b = self.pairs
         apart = places[a] - places[b]
-        # Neighbours near, others far, in a picture stretched to a square so that the box is filled either way.
+        # Neighbours near, others far, measured as if the box were a square so that both directions are filled.
         length = ((apart / self.scale) ** 2).sum(1).add(1e-9).sqrt()
         energy = 2 * (self.weight * (length - self.target) ** 2).sum()
-        # No two nodes on one another, with a gap between them.
+        # A gap between any two nodes.
         room = self.halves[a] + self.halves[b] + torch.tensor([0.2, 0.25], dtype=torch.float64)
         energy = energy + 12 * (_inside(apart / room) ** 2).sum()
         # Parents above children.
@@ -152,7 +152,7 @@ class _Problem:
         return total
 
     def _start(self, seed: int) -> np.ndarray:
-        """Layers, their order from back and forth sweeps; later starts begin with the layers in another order."""
+        """Layers, ordered by sweeps back and forth; each seed begins with another order."""
         rng = np.random.default_rng(seed)
         layers = [list(rng.permutation(np.nonzero(self.depth == d)[0])) for d in range(int(self.depth.max()) + 1)]
         across = _sweep(layers, self.strength + self.strength.T)
@@ -160,7 +160,7 @@ class _Problem:
         return places + 0.15 * rng.standard_normal(places.shape)
 
     def _ordered(self, places: np.ndarray) -> np.ndarray:
-        """Push children below parents where the least energy left them above."""
+        """Move children below their parents where the minimum left them above."""
         places = places.copy()
         for node in np.argsort(self.depth, kind="stable"):
             above = self.dag[:, node]
@@ -169,11 +169,11 @@ class _Problem:
         return places
 
     def _filled(self, places: np.ndarray) -> np.ndarray:
-        """Stretched to the box, and moved to its middle."""
+        """Stretch the places to the box, and centre them."""
         places = places - (places.max(0) + places.min(0)) / 2
         spread, room = np.ptp(places, axis=0), np.maximum(self.box - 2 * self.half.max(0), 0.1 * self.box)
         stretch = np.where(spread > 1e-6, room / np.maximum(spread, 1e-6), 1.0)
-        # A few nodes need not be torn apart to the very edges of the picture.
+        # A few nodes need not fill the whole picture.
         return places * np.minimum(stretch, 1.6)
 
 
@@ -184,7 +184,7 @@ def _inside(offset: torch.Tensor) -> torch.Tensor:
 
 
 def heaviest_dag(strength: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Edges (p, p) from the strongest down, unless they close a cycle, and the length of the longest path to each node."""
+    """Edges (p, p), added from the strongest down unless they close a cycle, and the longest path to each node (p,)."""
     p = len(strength)
     dag, reaches = np.zeros((p, p), dtype=bool), np.eye(p, dtype=bool)
     sources, targets = np.nonzero(strength)
@@ -200,7 +200,7 @@ def heaviest_dag(strength: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _distances(joined: np.ndarray) -> np.ndarray:
-    """Steps between nodes, whatever the direction; those far apart or not connected count as `FARTHEST`."""
+    """Undirected distances between nodes; those farther apart or not connected count as `FARTHEST`."""
     from scipy.sparse.csgraph import shortest_path
 
     steps: np.ndarray = shortest_path(joined.astype(float), directed=False, unweighted=True)
@@ -209,7 +209,7 @@ def _distances(joined: np.ndarray) -> np.ndarray:
 
 
 def _sweep(layers: list[list[int]], joins: np.ndarray) -> np.ndarray:
-    """Horizontal places from -.5 to .5: each layer sorted by the mean place of the neighbours of its nodes, a few times."""
+    """Horizontal places from -0.5 to 0.5: each layer is sorted repeatedly by the mean place of its neighbours."""
     across = np.zeros(len(joins))
 
     def spread(layer: list[int]) -> None:

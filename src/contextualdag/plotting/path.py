@@ -1,12 +1,11 @@
-"""The path over sparsity levels: losses against numbers of edges, and the point that was chosen."""
+"""Picture of the path over sparsity levels: losses against numbers of edges, and the selected point."""
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from contextualdag.errors import InvalidInputError
-from contextualdag.plotting.colours import palette_of
-from contextualdag.plotting.drawing import size_in_points
+from contextualdag.plotting.canvas import palette_of, size_in_points
 
 if TYPE_CHECKING:
     import pandas
@@ -14,20 +13,20 @@ if TYPE_CHECKING:
 
 
 def plot_path(model: Any, *, ax: "Axes | None" = None) -> "Axes":
-    """Draw the losses along the path against the mean number of edges, and mark the chosen point.
+    """Draw the losses along the path against the mean number of edges, and mark the selected point.
 
     Parameters
     ----------
     model : estimator
-        A fitted one, with a path.
+        Fitted model with a path.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; by default on a new figure.
+        Axes to draw on; by default on a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes
-        The loss after a refit is drawn at the edges that the refit keeps; it is the mean of single networks, each with its
-        best cut. The star is at the mean of their losses with as many edges as the believed graphs have.
+        The loss after a refit is drawn at the number of edges that the refit keeps; it is the mean over networks, each
+        with its best threshold. The star is the loss of the selected graphs, at their number of edges.
 
     Examples
     --------
@@ -58,15 +57,14 @@ def plot_path(model: Any, *, ax: "Axes | None" = None) -> "Axes":
             markersize=4,
             label="validation, refitted",
         )
-    chosen = model.chosen_
-    at, loss = chosen["n_edges"], chosen["loss"]
+    at, loss = model.chosen_["n_edges"], model.chosen_["loss"]
     ax.axvline(at, color=colors.text, linewidth=0.8, linestyle=(0, (2, 2)), zorder=1)
     ax.plot(
         at, loss, "*", color=colors.text, markersize=13, markeredgecolor=colors.background, zorder=5,
-        label=f"chosen: {at:.1f} edges",
+        label=f"selected: {at:.1f} edges",
     )  # fmt: skip
     most, narrow = float(path["n_edges"].max()), size_in_points(ax)[0] < 220
-    if most > 30:  # a path that ends dense would push everything of interest to the left
+    if most > 30:  # a dense end of the path would push the rest to the left
         ax.set_xscale("symlog", linthresh=5, linscale=0.6)
         every = (0, 5, 50, 500, 5000) if narrow else (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
         ticks = [tick for tick in every if tick <= most]
@@ -83,7 +81,7 @@ def plot_path(model: Any, *, ax: "Axes | None" = None) -> "Axes":
 
 
 def _leave_out_outliers(ax: "Axes", losses: np.ndarray) -> None:
-    """Leave losses out of sight that lie four times as far above the least as the middle one does."""
+    """Limit the axis to losses at most four times as far above the smallest one as the median is."""
     finite = losses[np.isfinite(losses)]
     low, high = float(finite.min()), float(finite.max())
     most = low + 4 * (float(np.median(finite)) - low)

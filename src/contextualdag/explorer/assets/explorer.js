@@ -1,5 +1,5 @@
-// Tells the server how large the panels are and whether the page is dark, keeps the address a link to the view, and saves
-// pictures of the graphs.
+// Sends the size of the panels and the colour scheme to the server, keeps the address of the page a link to the view, and
+// saves pictures of the graphs.
 (function () {
   "use strict";
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
@@ -10,7 +10,7 @@
     return box && box._cyreg ? box._cyreg.cy : null;
   }
 
-  // Nodes are placed in pixels of the panel, so that no zoom is the right zoom.
+  // Nodes are placed in pixels of the panel, so the default zoom is 1.
   function resetZoom() {
     for (const side of ["a", "b"]) {
       const cy = graph(side);
@@ -40,14 +40,14 @@
     }
     new ResizeObserver(measure).observe(canvas);
     dark.addEventListener("change", measure);
-    // Dash's sliders have no names of their own for readers that hear the page.
+    // Dash's sliders have no names for screen readers.
     for (const thumb of document.querySelectorAll(".feature [role=slider]")) {
       const letter = thumb.closest(".control").querySelector(".letter");
       const name = thumb.closest(".feature").querySelector("legend").textContent;
       thumb.setAttribute("aria-label", letter ? name + ", context " + letter.textContent : name);
     }
     document.getElementById("zoom").addEventListener("click", resetZoom);
-    // Cytoscape remembers where its panel is and does not see it move, as when the caption above takes another line.
+    // Cytoscape caches the position of its panel, which moves when the caption above takes another line.
     for (const side of ["a", "b"]) {
       document.getElementById("panel-" + side).addEventListener("pointerdown", () => graph(side) && graph(side).resize(), true);
     }
@@ -60,7 +60,7 @@
         if (!pressed || !window.dash_clientside.callback_context.triggered[0].value) {
           return window.dash_clientside.no_update;
         }
-        const background = getComputedStyle(document.body).getPropertyValue("--panel").trim();
+        const background = getComputedStyle(document.body).getPropertyValue("--background").trim();
         const type = pressed.save.toLowerCase();
         const options = { bg: background, full: true };
         if (type === "png") options.scale = 3;

@@ -1,0 +1,235 @@
+"""Graphs as elements and stylesheets of Cytoscape."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from contextualdag.colours import DARK, LIGHT
+from contextualdag.differences import Difference
+from contextualdag.explorer.placement import Placement
+from contextualdag.explorer.view import Picked
+from contextualdag.plotting.contexts import value_text
+from contextualdag.plotting.graph import strongest
+from contextualdag.tables import Array
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+THINNEST, WIDEST = 0.1, 0.34  # width of edges as a fraction of the font size
+ROOM_FOR_LABEL = 20_000  # square pixels for each edge; with less room there are no labels
+LABEL_PLACES = (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74)  # along an edge, the middle first
+ALONG = tuple(np.linspace(0, 1, 41))
+CLASSES = {"reversed": "reversed", "only in A": "only", "only in B": "only", "other sign": "sign"}
+
+
+def widest_weight(W: Array) -> float:
+    """The weight that is drawn widest: a high quantile over many graphs (n, p, p), so that all have one scale."""
+    sizes = np.abs(W[W != 0])
+    return float(np.quantile(sizes, 0.98)) if len(sizes) else 1.0
+
+
+def elements(
+    W: Array,
+    names: Sequence[str],
+    placement: Placement,
+    widest: float,
+    picked: Picked | None = None,
+    compared: Sequence[Difference] = (),
+    shown: "NDArray[np.bool_] | None" = None,
+) -> list[dict[str, Any]]:
+    """Nodes and edges of one graph.
+
+    Parameters
+    ----------
+    W : array of shape (p, p)
+        The graph.
+    names : sequence of str
+        Names of the nodes.
+    placement : Placement
+        Places of the nodes.
+    widest : float
+        Weight that is drawn widest.
+    picked : Picked, optional
+        Node or edge to highlight, with its neighbours.
+    compared : sequence of Difference
+        Differences from another graph; edges that only the other has are drawn as ghosts.
+    shown : array of bool of shape (p, p), optional
+        Edges to draw if they are there; by default all.
+
+    Returns
+    -------
+    list of dict
+    """
+    found = [_node(position, name, placement, picked, W) for position, name in enumerate(names)]
+    remarks = {(one.source, one.target): CLASSES.get(one.kind, "") for one in compared}
+    shown = np.ones(W.shape, dtype=bool) if shown is None else shown
+    present = [(int(j), int(k)) for j, k in np.argwhere((W != 0) & shown)]
+    faded = {edge for edge in present if picked is not None and picked.target is None and picked.node not in edge}
+    labels = _labels(W, present, faded, placement)
+    for j, k in present:
+        w = float(W[j, k])
+        classes = ["positive" if w > 0 else "negative", remarks.get((j, k), "")]
+        classes += ["labelled"] * ((j, k) in labels)
+        classes += ["picked"] * (picked == Picked(j, k))
+        classes += ["faded"] * ((j, k) in faded)
+        width = placement.font * (THINNEST + (WIDEST - THINNEST) * min(abs(w) / widest, 1))
+        found.append(_edge(j, k, classes, placement, round(width, 2), signed(w), labels.get((j, k), (0, 0))))
+    for one in compared:
+        # A reversed edge has no ghost, which would lie on the edge itself.
+        if shown[one.source, one.target] and W[one.source, one.target] == 0 and W[one.target, one.source] == 0:
+            classes = ["ghost"] + ["picked"] * (picked == Picked(one.source, one.target))
+            found.append(_edge(one.source, one.target, classes, placement, 1.3, "", (0, 0)))
+    return found
+
+
+def shown_edges(shown: Sequence[Array], picked: Picked | None) -> "NDArray[np.bool_]":
+    """Edges (p, p) that the pictures of some graphs show: the strongest, and those of the picked node or edge."""
+    kept: NDArray[np.bool_] = strongest(np.stack(shown))
+    if picked is not None and picked.target is None:
+        kept[picked.node] = kept[:, picked.node] = True
+    elif picked is not None:
+        kept[picked.node, picked.target] = kept[picked.target, picked.node] = True
+    return kept
+
+
+def stylesheet(dark: bool, font: float, label_font: float) -> list[dict[str, Any]]:
+    """How Cytoscape draws nodes and edges.
+
+    Parameters
+    ----------
+    dark : bool
+        Whether the page is dark.
+    font, label_font : float
+        Font sizes of names and of weights in pixels.
+
+    Returns
+    -------
+    list of dict
+    """
+    ink, around = DARK if dark else LIGHT, max(round(0.3 * font), 4)
+
+    def rule(selector: str, **style: object) -> dict[str, Any]:
+        return {"selector": selector, "style": {name.replace("_", "-"): value for name, value in style.items()}}
+
+    return [
+        rule(
+            "node",
+            shape="round-rectangle",
+            width="data(width)",
+            height="data(height)",
+            label="data(label)",
+            font_size=font,
+            font_family="system-ui, sans-serif",
+            text_valign="center",
+            text_halign="center",
+            color=ink.text,
+            background_color=ink.node,
+            border_width=1,
+            border_color=ink.border,
+        ),
+        rule(
+            "edge",
+            width="data(width)",
+            curve_style="unbundled-bezier",
+            edge_distances="node-position",
+            control_point_distances="data(bend)",
+            control_point_weights=0.5,
+            target_arrow_shape="triangle",
+            arrow_scale=1.1,
+            opacity=0.9,
+        ),
+        *(
+            rule(f"edge.{sign}", line_color=colour, target_arrow_color=colour)
+            for sign, colour in (("positive", ink.positive), ("negative", ink.negative))
+        ),
+        rule(
+            "edge.labelled",
+            label="data(label)",
+            font_size=label_font,
+            font_family="system-ui, sans-serif",
+            color=ink.text,
+            text_background_color=ink.background,
+            text_background_opacity=0.85,
+            text_background_padding=2,
+            text_margin_x="data(label_x)",
+            text_margin_y="data(label_y)",
+        ),
+        rule("edge.only", underlay_color=ink.highlight, underlay_opacity=0.55, underlay_padding=around),
+        rule("edge.reversed", underlay_color=ink.reversed, underlay_opacity=0.4, underlay_padding=around),
+        rule("edge.sign", underlay_color=ink.gained, underlay_opacity=0.4, underlay_padding=around),
+        rule(
+            "edge.ghost",
+            line_color=ink.missing,
+            line_style="dashed",
+            target_arrow_color=ink.missing,
+            target_arrow_shape="vee",
+            opacity=0.55,
+        ),
+        rule("edge.faded", opacity=0.25),
+        rule("node.parent, node.child", border_color=ink.gained, border_width=2),
+        rule("node.parent", border_style="dashed"),
+        rule("node.picked", border_color=ink.gained, border_width=4),
+        rule("edge.picked", underlay_color=ink.text, underlay_opacity=0.25, underlay_padding=around, opacity=1, z_index=1),
+        rule(":active", overlay_opacity=0.1),
+    ]
+
+
+def _labels(
+    W: Array, present: Sequence[tuple[int, int]], faded: set[tuple[int, int]], placement: Placement
+) -> dict[tuple[int, int], tuple[float, float]]:
+    """Edges with a label, and the offset of the label from the middle of the edge.
+
+    No label overlaps another one, nor another edge if that can be avoided.
+    """
+    if len(present) * ROOM_FOR_LABEL > float(placement.size.prod()):
+        return {}
+    lines = {edge: placement.line(*edge, ALONG) for edge in present}
+    found: dict[tuple[int, int], tuple[float, float]] = {}
+    taken: list[tuple[Array, Array]] = []
+    for edge in sorted(set(present) - faded, key=lambda edge: (-abs(W[edge]), edge)):
+        if not placement.has_room_for_label(*edge):
+            continue
+        half = (np.array([0.6 * len(signed(float(W[edge]))), 1.3]) * placement.label_font + 4) / 2
+        others = np.concatenate([line for other, line in lines.items() if other != edge] or [np.empty((0, 2))])
+        places = placement.line(*edge, LABEL_PLACES)
+        free = [at for at in places if not any((np.abs(at - middle) < half + room).all() for middle, room in taken)]
+        clear = [at for at in free if not (np.abs(at - others) < half).all(1).any()]
+        if free:
+            at = (clear or free)[0]
+            taken.append((at, half))
+            x, y = (at - places[0]).round(1)
+            found[edge] = float(x), float(y)
+    return found
+
+
+def signed(w: float) -> str:
+    """A weight for people, with two decimal places if they are enough."""
+    return value_text(round(w, 2) or w)
+
+
+def _node(position: int, name: str, placement: Placement, picked: Picked | None, W: Array) -> dict[str, Any]:
+    classes = "picked" if picked == Picked(position) else ""
+    if picked is not None and picked.target is None and picked.node != position:
+        if W[picked.node, position]:
+            classes = "child"
+        elif W[position, picked.node]:
+            classes = "parent"
+    x, y = placement.centres[position]
+    width = float(placement.widths[position])
+    room = int((width - 8) / (placement.font * 0.58))
+    label = name if len(name) <= max(room, 2) else name[: max(room - 1, 1)] + "…"
+    return {
+        "group": "nodes",
+        "data": {"id": f"node-{position}", "label": label, "width": round(width, 1), "height": placement.box_height},
+        "position": {"x": round(float(x), 1), "y": round(float(y), 1)},
+        "classes": classes,
+    }
+
+
+def _edge(
+    j: int, k: int, classes: list[str], placement: Placement, width: float, label: str, shift: tuple[float, float]
+) -> dict[str, Any]:
+    data: dict[str, Any] = {"id": f"edge-{j}-{k}", "source": f"node-{j}", "target": f"node-{k}"}
+    data |= {"width": width, "label": label, "bend": placement.bend(j, k), "label_x": shift[0], "label_y": shift[1]}
+    return {"group": "edges", "data": data, "classes": " ".join(one for one in classes if one)}

@@ -1,0 +1,150 @@
+"""The graphs of a model at the levels of sparsity and contexts that a page shows."""
+
+import functools
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from contextualdag.explorer.features import Control, Value
+from contextualdag.explorer.view import Level, Values, View, varying
+from contextualdag.plotting.contexts import drawn_contexts
+from contextualdag.tables import Array
+
+if TYPE_CHECKING:
+    from contextualdag.estimators.base import GraphEstimator
+
+FEW, COARSER = 20, 1.15  # levels are integers up to the first, then grow by at least this factor
+ALIKE = 0.25  # levels that differ by fewer edges are hardly distinguishable
+N_SEEN = 200  # contexts that determine the places of nodes and the scale of widths
+ALONG, MAP = 81, 25  # points of a curve over a feature, and along one side of the map
+KEPT = 512
+
+
+def levels_of(model: "GraphEstimator") -> list[Level]:
+    """Levels from the empty graph to the densest of the path, the selected one among them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from contextualdag import FixedDAG
+    >>> from contextualdag.explorer.graphs import levels_of
+    >>> X = np.random.default_rng(0).standard_normal((200, 3))
+    >>> X[:, 2] += X[:, 0]
+    >>> levels = levels_of(FixedDAG(random_state=0).fit(X))
+    >>> levels[0].label, [level.selected for level in levels].count(True)
+    ('0 edges on average', 1)
+    """
+    most = float(model.path_["n_edges"].max())
+    counts, count = [0.0], 1.0
+    while count <= most:
+        counts.append(count)
+        count = count + 1 if count < FEW else float(round(max(count + 1, count * COARSER)))
+    counts += [most] if most - counts[-1] >= ALIKE else []
+    selected = min(float(model.chosen_["n_edges"]), most)
+    # The selected level replaces neighbours from which it is hardly distinguishable.
+    others = [Level(count) for count in counts if abs(count - selected) >= ALIKE]
+    return sorted([*others, Level(selected, True)], key=lambda level: level.n_edges)
+
+
+class FittedGraphs:
+    """The graphs of one model, each computed once. It may be used by several threads.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted model; it is not changed.
+
+    Attributes
+    ----------
+    features : tuple of Control
+        Features of the contexts.
+    levels : list of Level
+        Levels of sparsity.
+    names : list of str
+        Names of the variables.
+    default : View
+        The median context beside a high one, at the level that the fit selected.
+    """
+
+    def __init__(self, model: "GraphEstimator") -> None:
+        self._model = model
+        self._lock = threading.Lock()  # computing several at once would only slow down each
+        self.names = model.names_
+        self.features = tuple(Control(one.name, one.quantiles, one.shares) for one in model.context_features_)
+        self.levels = levels_of(model)
+        selected = next(position for position, level in enumerate(self.levels) if level.selected)
+        self.default = View(self._typical(0.5), self._typical(0.9), selected, axes=tuple(varying(self.features)[:2]))
+        self._at_level = functools.lru_cache(len(self.levels))(self._select)
+        self.graph = functools.lru_cache(KEPT)(self._graph)
+        self.along = functools.lru_cache(64)(self._along)
+        self._counts = functools.lru_cache(64)(self._count_over)
+
+    @functools.cached_property
+    def seen(self) -> Array:
+        """Graphs (n, p, p) of contexts like those of the fit, at the selected level, or the densest if that is empty."""
+        contexts = drawn_contexts(self._model, N_SEEN)
+        W = self._adjacency(self.default.level, contexts)
+        return W if W.any() else self._adjacency(len(self.levels) - 1, contexts)
+
+    @property
+    def vary(self) -> bool:
+        """Whether the graphs of `seen` differ from context to context."""
+        return bool((self.seen != self.seen[0]).any())
+
+    def counts(self, level: int, values: Values, axes: tuple[int, ...]) -> Array:
+        """Numbers of edges over one or two features, the others held: (points of the last axis, points of the first)."""
+        others = tuple("" if position in axes else value for position, value in enumerate(values))
+        return self._counts(level, others, axes)
+
+    def _typical(self, quantile: float) -> Values:
+        values: list[Value] = []
+        for feature in self.features:
+            value = feature.typical(quantile)
+            values.append(value if isinstance(value, str) or not feature.varies else feature.rounded(value))
+        return tuple(values)
+
+    def _select(self, level: int) -> "GraphEstimator":
+        wanted = self.levels[level]
+        return self._model if wanted.selected else self._model.select(n_edges=wanted.n_edges)
+
+    def _adjacency(self, level: int, contexts: Any) -> Array:
+        with self._lock:
+            return self._at_level(level).adjacency(contexts)
+
+    def _graphs(self, level: int, contexts: Sequence[Values]) -> Array:
+        """Graphs (n, p, p) of several contexts."""
+        import pandas as pd
+
+        columns = {feature.name: [values[i] for values in contexts] for i, feature in enumerate(self.features)}
+        return self._adjacency(level, pd.DataFrame(columns, index=range(len(contexts))))
+
+    def _graph(self, level: int, values: Values) -> Array:
+        """The graph (p, p) of one context."""
+        graph: Array = self._graphs(level, [values])[0]
+        return graph
+
+    def _along(self, level: int, values: Values) -> list[tuple[list[Value], Array]]:
+        """For each feature its values from end to end, and their graphs (n, p, p) with the other features held."""
+        grids = [feature.grid(ALONG) if feature.varies else [] for feature in self.features]
+        contexts = [
+            (*values[:position], value, *values[position + 1 :]) for position, grid in enumerate(grids) for value in grid
+        ]
+        if not contexts:
+            return [([], np.zeros((0, len(self.names), len(self.names)))) for _ in grids]
+        parts = np.split(self._graphs(level, contexts), np.cumsum([len(grid) for grid in grids])[:-1])
+        return list(zip(grids, parts, strict=True))
+
+    def _count_over(self, level: int, values: Values, axes: tuple[int, ...]) -> Array:
+        grids = [self.features[axis].grid(MAP) for axis in axes]
+        contexts = []
+        for last in grids[1] if len(axes) > 1 else [None]:
+            for first in grids[0]:
+                row = list(values)
+                row[axes[0]] = first
+                if last is not None:
+                    row[axes[1]] = last
+                contexts.append(tuple(row))
+        counts: Array = (self._graphs(level, contexts) != 0).sum((1, 2)).reshape(-1, len(grids[0]))
+        return counts

@@ -1,0 +1,246 @@
+"""Pictures along context features: the weight of an edge along one, the number of edges over two."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from contextualdag.checks import is_integer, require
+from contextualdag.contexts import ContextFeature
+from contextualdag.errors import InvalidInputError
+from contextualdag.plotting.canvas import palette_of, title
+from contextualdag.plotting.contexts import (
+    GraphModel,
+    contexts_along,
+    find_feature,
+    find_name,
+    value_text,
+    values_along,
+    varying_features,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+RESOLUTION = 101  # points of a curve
+ROWS_AT_ONCE = 1000
+
+
+def plot_edge(
+    model: GraphModel, source: str, target: str, feature: str | None = None, *, ax: "Axes | None" = None
+) -> "Axes":
+    """Draw the weight of an edge, in both directions, along one context feature with all others at typical values.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted model.
+    source, target : str
+        Variables of the edge.
+    feature : str, optional
+        Context feature, a number or a category; by default the one along which the edge varies most.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on; by default on a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The training range is shaded; outside it the weight is a guess.
+
+    Examples
+    --------
+    >>> from contextualdag import FixedDAG
+    >>> from contextualdag.datasets import make_fixed_dag
+    >>> from contextualdag.plotting import plot_edge
+    >>> data = make_fixed_dag(200, n_nodes=4, n_edges=3, random_state=0)
+    >>> ax = plot_edge(FixedDAG(random_state=0).fit(data.X, data.Z), "x1", "x2", "z1")
+    >>> ax.get_xlabel()
+    'z1'
+    """
+    j, k = (model.names_.index(find_name(name, model.names_, "variable")) for name in (source, target))
+    if j == k:
+        raise InvalidInputError(f"source and target must be two variables. Got '{source}' twice.")
+    along = find_feature(model, _most_varying(model, j, k) if feature is None else feature)
+    values = values_along(along, RESOLUTION)
+    contexts = contexts_along(model, {along.name: values})
+    W, outside = model.adjacency(contexts), model.is_outside(contexts)
+    if ax is None:
+        from matplotlib import pyplot as plt
+
+        _, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
+    colors = palette_of(ax)
+    lines = {f"{source} → {target}": (W[:, j, k], colors.positive), f"{target} → {source}": (W[:, k, j], colors.negative)}
+    if along.is_number:
+        _lines(ax, np.array(values), lines, outside)
+    else:
+        _bars(ax, values, lines)
+    ax.axhline(0, color=colors.faint, linewidth=0.8, zorder=1)
+    ax.set_xlabel(along.name)
+    ax.set_ylabel("weight (0: no edge)")
+    ax.legend(fontsize=8, frameon=False, loc="best")
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+    return ax
+
+
+def plot_sparsity(
+    model: GraphModel,
+    feature_a: str | None = None,
+    feature_b: str | None = None,
+    *,
+    resolution: int = 30,
+    ax: "Axes | None" = None,
+) -> "Axes":
+    """Draw the number of edges over two context features, with all others at typical values.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted model.
+    feature_a, feature_b : str, optional
+        Features of the horizontal and of the vertical axis; by default the first two that vary.
+    resolution : int, default=30
+        Number of contexts along each feature.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on; by default on a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        Contexts outside the training range are hatched; their graphs are guesses.
+
+    Examples
+    --------
+    >>> from contextualdag import FixedDAG
+    >>> from contextualdag.datasets import make_fixed_dag
+    >>> from contextualdag.plotting import plot_sparsity
+    >>> data = make_fixed_dag(200, n_nodes=4, n_edges=3, n_features=2, random_state=0)
+    >>> ax = plot_sparsity(FixedDAG(random_state=0).fit(data.X, data.Z), "z1", "z2")
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('z1', 'z2')
+    """
+    is_valid = is_integer(resolution) and resolution >= 2
+    require(is_valid, "resolution", "plot_sparsity", "an integer of at least 2", resolution)
+    across, up = _two_features(model, feature_a, feature_b)
+    along = [values_along(feature, resolution) for feature in (across, up)]
+    counts, outside = _counts(model, across, up, along)
+    if ax is None:
+        from matplotlib import pyplot as plt
+
+        _, ax = plt.subplots(figsize=(6, 4.6), layout="constrained")
+    edges = [_borders(values) for values in along]
+    # Outside the training range graphs may be far denser; without a limit they would take up the colour scale.
+    most = max(float(counts[~outside].max(initial=0)), 1.0)
+    least = min(float(counts.min()), most - 1)
+    mesh = ax.pcolormesh(*edges, counts, cmap="viridis", vmin=least, vmax=most, rasterized=True)
+    if outside.any():
+        _hatch(ax, edges, [_range(feature, cells) for feature, cells in zip((across, up), edges, strict=True)])
+    for axis, feature, values in ((ax.xaxis, across, along[0]), (ax.yaxis, up, along[1])):
+        axis.set_label_text(feature.name)
+        if not feature.is_number:
+            axis.set_ticks(np.arange(len(values)), [value_text(value) for value in values])
+    _colour_bar(ax, mesh, clipped=bool(counts.max() > most))
+    if outside.any():
+        title(ax, "hatched: outside the range of the data, a guess")
+    return ax
+
+
+def _most_varying(model: GraphModel, j: int, k: int) -> str:
+    """The feature along which the edge varies most, in either direction and within the training range."""
+    features = varying_features(model)
+    if not features:
+        raise InvalidInputError("No context feature varies, so there is none to draw an edge along.")
+    ranges = []
+    for feature in features:
+        contexts = contexts_along(model, {feature: values_along(find_feature(model, feature), 31)})
+        W = model.adjacency(contexts)[~model.is_outside(contexts)]
+        ranges.append(float(np.ptp(W[:, j, k]) + np.ptp(W[:, k, j])) if len(W) else 0.0)
+    return features[int(np.argmax(ranges))]
+
+
+def _lines(ax: "Axes", values: np.ndarray, lines: dict[str, Any], outside: np.ndarray) -> None:
+    """Solid within the training range, dotted beyond it."""
+    colors = palette_of(ax)
+    for label, (weights, color) in lines.items():
+        # Where an edge appears or vanishes the line is interrupted, not drawn as a slope.
+        jumps = (weights[1:] != 0) != (weights[:-1] != 0)
+        broken = np.insert(weights.astype(float), np.nonzero(jumps)[0] + 1, np.nan)
+        at = np.insert(values, np.nonzero(jumps)[0] + 1, values[:-1][jumps])
+        beyond = np.insert(outside, np.nonzero(jumps)[0] + 1, outside[:-1][jumps])
+        ax.plot(at, broken, color=color, linewidth=1.2, linestyle=(0, (1, 1.5)), alpha=0.8)
+        ax.plot(at, np.where(beyond, np.nan, broken), color=color, linewidth=2.2, label=label)
+    if not outside.all():
+        inside = values[~outside]
+        ax.axvspan(inside[0], inside[-1], color=colors.faint, alpha=0.2, linewidth=0, zorder=0)
+    ax.set_xlim(values[0], values[-1])
+    if outside.any():
+        title(ax, "dotted: outside the range of the data, a guess")
+
+
+def _bars(ax: "Axes", values: list[str], lines: dict[str, Any]) -> None:
+    places = np.arange(len(values))
+    for shift, (label, (weights, color)) in zip((-0.2, 0.2), lines.items(), strict=True):
+        ax.bar(places + shift, weights, 0.36, color=color, label=label)
+    ax.set_xticks(places, values)
+
+
+def _colour_bar(ax: "Axes", mesh: Any, clipped: bool) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    figure = ax.get_figure(root=True)
+    bar = figure.colorbar(mesh, ax=ax, label="number of edges", extend="max" if clipped else "neither")  # type: ignore[union-attr]
+    bar.outline.set_edgecolor(palette_of(ax).faint)
+    bar.locator = MaxNLocator(integer=True, nbins=6)
+    bar.update_ticks()
+
+
+def _two_features(model: GraphModel, feature_a: str | None, feature_b: str | None) -> tuple[ContextFeature, ContextFeature]:
+    given = [find_feature(model, name).name for name in (feature_a, feature_b) if name is not None]
+    free = [name for name in varying_features(model) if name not in given]
+    while len(given) < 2:
+        if not free:
+            raise InvalidInputError("plot_sparsity needs two context features that vary; use plot_edge for one.")
+        given.append(free.pop(0))
+    if given[0] == given[1]:
+        raise InvalidInputError(f"plot_sparsity needs two different features. Got '{given[0]}' twice.")
+    if feature_a is None and feature_b is not None:
+        given.reverse()
+    return find_feature(model, given[0]), find_feature(model, given[1])
+
+
+def _counts(
+    model: GraphModel, across: ContextFeature, up: ContextFeature, along: list[list[Any]]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of edges, and which contexts lie outside the training range: one row for each value of `up`."""
+    columns = {across.name: along[0] * len(along[1]), up.name: [value for value in along[1] for _ in along[0]]}
+    contexts = contexts_along(model, columns)
+    shape = (len(along[1]), len(along[0]))
+    parts = [contexts.iloc[first : first + ROWS_AT_ONCE] for first in range(0, len(contexts), ROWS_AT_ONCE)]
+    counts = np.concatenate([(model.adjacency(part) != 0).sum((1, 2)) for part in parts])
+    return counts.reshape(shape), model.is_outside(contexts).reshape(shape)
+
+
+def _borders(values: list[Any]) -> np.ndarray:
+    """Borders of the cells around values; categories are at 0, 1, 2 and so on."""
+    places = np.arange(len(values), dtype=float) if isinstance(values[0], str) else np.array(values)
+    step = places[1] - places[0] if len(places) > 1 else 1.0
+    return np.append(places - step / 2, places[-1] + step / 2)
+
+
+def _range(feature: ContextFeature, cells: np.ndarray) -> tuple[float, float]:
+    """Ends of the training range on an axis; all categories are within it."""
+    return (feature.low, feature.high) if feature.is_number else (float(cells[0]), float(cells[-1]))
+
+
+def _hatch(ax: "Axes", edges: list[np.ndarray], inside: list[tuple[float, float]]) -> None:
+    """Hatch what lies outside the training range, and draw a line around the rest."""
+    from matplotlib.patches import Rectangle
+
+    (left, right), (low, high) = (edges[0][[0, -1]], edges[1][[0, -1]])
+    x, y = inside
+    ax.add_patch(Rectangle((x[0], y[0]), x[1] - x[0], y[1] - y[0], fill=False, edgecolor="white", linewidth=1.5))
+    around = ((left, low, x[0], high), (x[1], low, right, high), (x[0], low, x[1], y[0]), (x[0], y[1], x[1], high))
+    for x0, y0, x1, y1 in around:
+        if x1 > x0 and y1 > y0:
+            veil = Rectangle((x0, y0), x1 - x0, y1 - y0, facecolor=(0.5, 0.5, 0.5, 0.35), hatch="///", linewidth=0)
+            veil.set_edgecolor((1, 1, 1, 0.6))
+            ax.add_patch(veil)

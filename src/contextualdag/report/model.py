@@ -1,0 +1,285 @@
+"""The report of a fitted model."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from contextualdag.plotting import (
+    order_flips,
+    plot_edge,
+    plot_graph,
+    plot_graphs,
+    plot_order_flips,
+    plot_path,
+    plot_sparsity,
+)
+from contextualdag.plotting.contexts import drawn_contexts, varying_features
+from contextualdag.report import page
+from contextualdag.report.warnings import find_warnings
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.figure import Figure
+
+    from contextualdag.estimators.base import GraphEstimator
+
+TYPICAL = {"low values": 0.1, "middle values": 0.5, "high values": 0.9}
+N_EDGES, N_DRAWN_EDGES = 12, 4
+CITATION = (
+    "Thompson, R., Bonilla, E. V., and Kohn, R. (2024). Contextual Directed Acyclic Graphs. Proceedings of the 27th "
+    "International Conference on Artificial Intelligence and Statistics (AISTATS). arXiv:2310.15627."
+)
+HOW_TO_READ = (
+    "An edge from a to b means that, in this context, a helps to predict b: its weight is the difference in b for a "
+    "difference of one in a, with the other parents of b held fixed. No edge means that no such dependence was needed.",
+    "Edges are associations, not causes. Several graphs often explain observational data equally well, and the direction of "
+    "an edge rests on assumptions: linear effects within a context, no hidden common causes, and noise of about the same "
+    "size for all variables. Where the noise or the units differ, trust directions less than the presence of an edge. "
+    "Standardise variables with different units before a fit.",
+    "Weak edges differ from sample to sample. Before you rely on an edge, check that it stays in neighbouring contexts, at "
+    "neighbouring points of the path and in a fit on another half of the data. Graphs of contexts that the data do not "
+    "cover are guesses.",
+    "If the mean of a variable depends on the context, the model removes it first, unless the parameter intercept says "
+    "otherwise. A mean that is not removed can show up as edges.",
+)
+
+
+def write_model_report(
+    model: "GraphEstimator", path: str | os.PathLike[str], contexts: "pandas.DataFrame | None" = None, source: str = ""
+) -> Path:
+    """Write a report of a fitted model as one self-contained HTML file.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted model.
+    path : path
+        File to write; missing folders are created.
+    contexts : DataFrame of shape (n, m), optional
+        Contexts to draw besides the typical ones.
+    source : str, default=""
+        Where the model comes from; shown on the page.
+
+    Returns
+    -------
+    pathlib.Path
+        The file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from contextualdag import FixedDAG
+    >>> from contextualdag.datasets import make_fixed_dag
+    >>> from contextualdag.report.model import write_model_report
+    >>> data = make_fixed_dag(200, n_nodes=4, n_edges=3, random_state=0)
+    >>> model = FixedDAG(random_state=0).fit(data.X, data.Z)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_model_report(model, f"{folder}/report.html").name
+    'report.html'
+    """
+    drawn = drawn_contexts(model)
+    W = model.adjacency(drawn)
+    warnings = find_warnings(model, W, contexts)
+    parts = [
+        page.paragraph(_in_short(model, W, source)),
+        *([page.notes("Warnings", warnings)] if warnings else []),
+        *_typical(model, W),
+        *_asked_for(model, contexts),
+        *_varying(model, W),
+        *_reversals(model, drawn),
+        *_sparsity(model, W),
+        *_path(model),
+        *_data(model),
+        page.heading("How to read this"),
+        *(page.paragraph(text) for text in HOW_TO_READ),
+        page.heading("Citation"),
+        page.paragraph(f"The method is described in: {CITATION}"),
+    ]
+    return page.write_page(path, "One graph for every context" if _varies(W) else "One graph", parts)
+
+
+def varying_edges(model: "GraphEstimator", W: np.ndarray) -> "pandas.DataFrame":
+    """Edges, sorted by how much their weight varies over given graphs.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted model.
+    W : array of shape (n, p, p)
+        Some of its graphs.
+
+    Returns
+    -------
+    DataFrame
+        Columns source, target, present (share of graphs), mean, smallest, largest (over all graphs; 0 where absent) and
+        varies (standard deviation), in falling order.
+    """
+    import pandas as pd
+
+    sources, targets = np.nonzero((W != 0).any(0))
+    weights = W[:, sources, targets]
+    names = np.array(model.names_, dtype=object)
+    table = pd.DataFrame(
+        {
+            "source": names[sources],
+            "target": names[targets],
+            "present": (weights != 0).mean(0),
+            "mean": weights.mean(0),
+            "smallest": weights.min(0),
+            "largest": weights.max(0),
+            "varies": weights.std(0),
+        }
+    )
+    return table.sort_values("varies", ascending=False, kind="stable", ignore_index=True)
+
+
+def _in_short(model: "GraphEstimator", W: np.ndarray, source: str) -> str:
+    counts = (W != 0).sum((1, 2))
+    first = int(counts[0])
+    features = varying_features(model)
+    context = f"{len(features)} context feature{'s' * (len(features) != 1)}" if features else "no context"
+    edges = f"The graph has {first} edge{'s' * (first != 1)}."
+    if _varies(W):
+        edges = f"Graphs have {counts.min()} to {counts.max()} edges, {counts.mean():.1f} on average."
+    where = f" Model: {source}." if source else ""
+    return f"{type(model).__name__} of {len(model.names_)} variables and {context}. {edges}{where}"
+
+
+def _typical(model: "GraphEstimator", W: np.ndarray) -> list[str]:
+    import pandas as pd
+
+    if not _varies(W):
+        figure = _figure_of_one_graph(model)
+        ax = plot_graph(model, ax=figure.subplots())
+        ax.set_title("")
+        same = "The graph is the same for every context." if varying_features(model) else "The model has no context."
+        return [page.heading("The graph"), page.picture(figure, f"{page.COLOURS} {same}")]
+    p = len(model.names_)
+    table = pd.concat([model.typical_context(quantile) for quantile in TYPICAL.values()], ignore_index=True)
+    # Side by side if there are few nodes, else one below another over the width of the page.
+    figure = _figure(11, 4.2) if p <= 12 else _figure(10, (5.4 if p <= 25 else 6.2) * len(table))
+    axes = figure.subplots(*((1, len(table)) if p <= 12 else (len(table), 1)))
+    plot_graphs(model, table, ax=axes)
+    for ax, (words, quantile) in zip(axes, TYPICAL.items(), strict=True):
+        ax.set_title(f"{words} (quantile {quantile})\n{ax.get_title()}", fontsize=ax.title.get_fontsize())
+    where = "All numeric features are at the same quantile, categories at the most frequent one."
+    return [page.heading("Graphs at typical contexts"), page.picture(figure, f"{page.COLOURS} {where}")]
+
+
+def _asked_for(model: "GraphEstimator", contexts: "pandas.DataFrame | None") -> list[str]:
+    parts = []
+    for i in range(0 if contexts is None else len(contexts)):
+        figure = _figure_of_one_graph(model)
+        plot_graph(model, contexts.iloc[[i]], ax=figure.subplots())  # type: ignore[union-attr]
+        parts += [page.heading("The context asked for"), page.picture(figure, page.COLOURS)]
+    return parts
+
+
+def _varying(model: "GraphEstimator", W: np.ndarray) -> list[str]:
+    if not _varies(W):
+        return []
+    table = varying_edges(model, W)
+    shown = table.head(N_EDGES)
+    figure = _figure(10, 5.4)
+    # One picture shows an edge and its reverse.
+    pairs = [frozenset(pair) for pair in zip(shown["source"], shown["target"], strict=True)]
+    few = shown[[pair not in pairs[:i] for i, pair in enumerate(pairs)]].head(N_DRAWN_EDGES)
+    axes = figure.subplots(2, 2).ravel()
+    for ax, (_, edge) in zip(axes, few.iterrows(), strict=False):
+        plot_edge(model, edge["source"], edge["target"], ax=ax)
+        ax.set_title("")
+    for ax in axes[len(few) :]:
+        figure.delaxes(ax)
+    words = shown.assign(
+        edge=shown["source"] + " → " + shown["target"], present=[f"{100 * x:.0f} %" for x in shown["present"]]
+    )
+    columns = ["edge", "present", "mean", "smallest", "largest", "varies"]
+    return [
+        page.heading("Edges that vary most"),
+        page.table(words[columns], digits=2),
+        page.paragraph(
+            f"Over {len(W)} contexts, drawn from the distribution of each feature in the training data. Present: the share "
+            "of contexts with the edge. The mean, smallest and largest weight count an absent edge as 0; varies is the "
+            "standard deviation."
+        ),
+        page.picture(
+            figure,
+            "Weights along the feature with which they vary most, with the others at typical values. Shaded: the range of "
+            "the data. Dotted: outside it, a guess. At 0 there is no edge.",
+        ),
+    ]
+
+
+def _reversals(model: "GraphEstimator", drawn: "pandas.DataFrame") -> list[str]:
+    flips = order_flips(model, drawn)
+    if not len(flips):
+        return []
+    figure = _figure(9, 1.3 + 0.28 * min(len(flips), 15))
+    plot_order_flips(model, drawn, ax=figure.subplots())
+    caption = "Pairs whose edge has one direction in some contexts and the other in others: share of the contexts drawn."
+    return [page.heading("Edges that reverse"), page.picture(figure, caption)]
+
+
+def _sparsity(model: "GraphEstimator", W: np.ndarray) -> list[str]:
+    if len(varying_features(model)) < 2 or not _varies(W):
+        return []
+    figure = _figure(7, 4.8)
+    plot_sparsity(model, ax=figure.subplots())
+    caption = "Number of edges over the first two features that vary, with the others at typical values."
+    return [page.heading("Where graphs are dense"), page.picture(figure, caption)]
+
+
+def _path(model: "GraphEstimator") -> list[str]:
+    if not hasattr(model, "path_"):
+        return []
+    figure = _figure(8, 4.2)
+    plot_path(model, ax=figure.subplots())
+    path = model.path_
+    selected = ["selected" if is_selected else "" for is_selected in path["selected"]]
+    shown = path.assign(epochs=path["epochs"].round().astype("Int64"), selected=selected)
+    return [
+        page.heading("Path and selection"),
+        page.picture(figure, "Errors on training and validation rows along the path. The star is the selected point."),
+        page.table(shown),
+    ]
+
+
+def _data(model: "GraphEstimator") -> list[str]:
+    import pandas as pd
+
+    parameters = model.get_params(deep=False)
+    settings = pd.DataFrame({"setting": list(parameters), "value": [str(value) for value in parameters.values()]})
+    variables = pd.DataFrame({"variable": model.names_, "sd of the noise": model.noise_scale_})
+    return [
+        page.heading("Data"),
+        page.paragraph(f"{model.n_samples_} rows."),
+        *([page.table(_context_table(model))] if model.context_features_ else []),
+        page.table(variables),
+        page.heading("Settings"),
+        page.table(settings),
+    ]
+
+
+def _context_table(model: "GraphEstimator") -> "pandas.DataFrame":
+    shares = [
+        ", ".join(f"{name} {100 * share:.0f} %" for name, share in feature.shares.items())
+        for feature in model.context_features_
+    ]
+    summary = model.context_summary_
+    return summary.assign(shares=shares) if any(shares) else summary.drop(columns="shares")
+
+
+def _varies(W: np.ndarray) -> bool:
+    return bool(np.ptp(W, axis=0).any())
+
+
+def _figure(width: float, height: float) -> "Figure":
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def _figure_of_one_graph(model: "GraphEstimator") -> "Figure":
+    return _figure(8, 5.5) if len(model.names_) <= 20 else _figure(11, 8)

@@ -1,0 +1,35 @@
+import numpy as np
+import pytest
+
+from tests.plotting.conftest import assert_all_inside
+
+
+@pytest.mark.parametrize("features", [("age", "neuroticism"), ("age", "site"), (None, None)])
+def test_sparsity(model, features):
+    ax = model.plot_sparsity(*features, resolution=12)
+    counts = ax.collections[0].get_array()
+    assert counts.shape == ((3, 12) if features[1] == "site" else (12, 12))
+    assert counts.max() <= 15
+    assert "outside" in ax.get_title()
+    assert_all_inside(ax.figure)
+
+
+def test_sparsity_counts_edges(model):
+    ax = model.plot_sparsity("age", "neuroticism", resolution=5)
+    low, high = model.context_summary_["low"][0], model.context_summary_["high"][0]
+    middle = model.typical_context().assign(age=(low + high) / 2)
+    low, high = model.context_summary_["low"][1], model.context_summary_["high"][1]
+    W = model.adjacency(middle.assign(neuroticism=(low + high) / 2))
+    assert ax.collections[0].get_array()[2, 2] == (W != 0).sum()
+
+
+def test_edge_along_features(model):
+    ax = model.plot_edge("anxiety", "sleep", "age")
+    solid = next(line for line in ax.lines if line.get_label() == "anxiety → sleep")
+    inside = solid.get_xdata()[~np.isnan(solid.get_ydata())]
+    if len(inside):
+        assert inside.min() >= model.context_summary_["low"][0]
+    assert "dotted: outside" in ax.get_title()
+    assert_all_inside(ax.figure)
+    assert len(model.plot_edge("anxiety", "sleep", "site").patches) == 6
+    assert model.plot_edge("anxiety", "sleep").get_xlabel() in ("age", "neuroticism", "site")

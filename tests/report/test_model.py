@@ -1,0 +1,72 @@
+from html.parser import HTMLParser
+
+import numpy as np
+
+from contextualdag import FixedDAG
+from contextualdag.datasets import make_varying_dag
+from contextualdag.report.model import varying_edges, write_model_report
+
+
+class Page(HTMLParser):
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.links, self.headings = [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.links += [v for name, v in attrs if name in ("src", "href", "xlink:href") and not v.startswith(("#", "data:"))]
+
+    def handle_data(self, data):
+        if self.tags and self.tags[-1] == "h2" and data.strip():
+            self.headings.append(data)
+
+
+def test_the_page_is_whole_and_needs_nothing_else(model, tmp_path):
+    contexts = model.typical_context().assign(age=9.0)
+    path = write_model_report(model, tmp_path / "new" / "report.html", contexts, source="model/")
+    text = path.read_text(encoding="utf-8")
+    page = Page(text)
+    assert not {"script", "b"} & set(page.tags)
+    assert page.links == []
+    for expected in ("Graphs at typical contexts", "Path and selection", "Data", "Settings", "How to read this", "Citation"):
+        assert expected in page.headings
+    for expected in (
+        "associations, not causes",
+        "Thompson",
+        "lies outside the range of the data",
+        "<td>selected</td>",
+        "hidden_layers",
+    ):
+        assert expected in text
+    assert page.tags.count("svg") >= 4
+    assert [file.name for file in path.parent.iterdir()] == ["report.html"]
+
+
+def test_without_a_context(tmp_path):
+    X = np.random.default_rng(0).standard_normal((200, 3))
+    X[:, 2] += X[:, 0]
+    text = write_model_report(FixedDAG(random_state=0).fit(X), tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "The model has no context." in text
+    assert "and no context. The graph has" in text
+    assert "Edges that reverse" not in text
+
+
+def test_one_graph_for_all_contexts_is_drawn_once(tmp_path):
+    data = make_varying_dag(300, n_nodes=4, n_features=2, n_edges=4, random_state=0)
+    fixed = FixedDAG(random_state=0).fit(data.X, data.Z)
+    text = write_model_report(fixed, tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "The graph is the same for every context." in text
+    assert "and 2 context features. The graph has" in text
+    page = Page(text)
+    assert page.tags.count("figure") == 2  # the graph and the path
+    assert "Where graphs are dense" not in page.headings
+
+
+def test_varying_edges(model):
+    W = np.zeros((4, 4, 4))
+    W[:, 0, 1], W[:2, 1, 2] = 1.0, 2.0
+    table = varying_edges(model, W)
+    assert table["source"].tolist() == ["sleep", "mood"]
+    assert table.loc[0, ["present", "mean", "smallest", "largest", "varies"]].tolist() == [0.5, 1.0, 0.0, 2.0, 1.0]
+    assert table.loc[1, "varies"] == 0
