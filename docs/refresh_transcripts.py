@@ -2,8 +2,8 @@
 
     python docs/refresh_transcripts.py docs/first-ten-minutes.md
 
-In every ``console`` code block, lines that begin with "$ contextualdag" are run, in order and in one temporary folder; the lines
-after each are replaced by its output. Other blocks stay as they are.
+In every ``console`` code block, lines that begin with "$ contextualdag" are run, in order and in one temporary folder; the
+lines after each are replaced by its output. Other blocks stay as they are.
 """
 
 import os

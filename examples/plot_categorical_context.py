@@ -2,8 +2,8 @@
 A categorical context
 =====================
 
-Context features may be categorical. Columns that hold text or pandas categories are one-hot encoded for the network; everywhere
-else they appear under their own names.
+Context features may be categorical. Columns that hold text or pandas categories are one-hot encoded for the network;
+everywhere else they appear under their own names.
 """
 
 import numpy as np

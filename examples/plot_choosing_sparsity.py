@@ -2,8 +2,9 @@
 Choosing sparsity
 =================
 
-A fit is a path: one model for each budget, from dense graphs to empty ones. The default selection needs neither the truth nor
-tuning. This example shows how it selects, and what the alternatives give. See :doc:`/choosing-sparsity` for the explanation.
+A fit is a path: one model for each budget, from dense graphs to empty ones. The default selection needs neither the truth
+nor tuning. This example shows how it selects, and what the alternatives give. See :doc:`/choosing-sparsity` for the
+explanation.
 """
 
 import pandas as pd
@@ -17,14 +18,15 @@ train, test = data[:1000], data[1000:]
 model = ContextualDAG(n_members=1, hidden_layers=(64, 64), random_state=0).fit(train.X, train.Z)
 
 # %%
-# The path as a table, one row for each budget. ``validation_loss`` is the loss of the shrunken graphs, ``refit_loss`` that of a
-# second network on the same edges without shrinkage, and ``refit_edges`` the number of edges of the refit after its threshold.
+# The path as a table, one row for each budget. ``validation_loss`` is the loss of the shrunken graphs, ``refit_loss`` that
+# of a second network on the same edges without shrinkage, and ``refit_edges`` the number of edges of the refit after its
+# threshold.
 
 model.path_.round(3)
 
 # %%
-# The validation loss falls as long as edges are added, because a larger budget means less shrinkage. The loss of the refits has
-# a minimum, marked by the star.
+# The validation loss falls as long as edges are added, because a larger budget means less shrinkage. The loss of the
+# refits has a minimum, marked by the star.
 
 _ = model.plot_path()
 

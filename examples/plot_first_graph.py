@@ -2,9 +2,9 @@
 A first graph
 =============
 
-Four measurements of 1500 people, and their age. In the young, sleep affects mood. In the old, pain disturbs sleep. Stress lowers
-mood at any age. We simulate such data, so that we know the right answer, and ask for the graphs of a young and of an old
-person.
+Four measurements of 1500 people, and their age. In the young, sleep affects mood. In the old, pain disturbs sleep. Stress
+lowers mood at any age. We simulate such data, so that we know the right answer, and ask for the graphs of a young and of
+an old person.
 """
 
 import numpy as np

@@ -56,4 +56,5 @@ _ = ax.legend()
 
 # %%
 # The budget bounds the mean l1 norm of the graphs, so weights come out smaller than the true 2 (dotted). That is the price
-# of sparsity; :class:`~contextualdag.ContextualDAG` undoes it by a refit on the learned edges. :doc:`/layer` explains the layer.
+# of sparsity; :class:`~contextualdag.ContextualDAG` undoes it by a refit on the learned edges. :doc:`/layer` explains the
+# layer.

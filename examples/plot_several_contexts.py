@@ -2,8 +2,9 @@
 Several contexts, and what differs
 ==================================
 
-Graphs are easiest to compare when every node keeps its place. :func:`~contextualdag.plotting.plot_graphs` draws the graphs of
-several contexts that way, and :func:`~contextualdag.plotting.plot_difference` shows how the edges differ between two contexts.
+Graphs are easiest to compare when every node keeps its place. :func:`~contextualdag.plotting.plot_graphs` draws the graphs
+of several contexts that way, and :func:`~contextualdag.plotting.plot_difference` shows how the edges differ between two
+contexts.
 """
 
 import numpy as np
