@@ -3,17 +3,24 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 DOCS_INSTALLED := .venv/.installed-docs
+# Processes for the tests, each with one thread: one per core, up to eight. Whole files go to one process, in the order of
+# collection, so that the models their tests share are fitted once.
+PARALLEL := -n auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo test test-gpu check format bench docs clean
+.PHONY: demo test test-quick test-gpu check format bench docs clean
 
 demo: $(INSTALLED)
 	$(BIN)/contextualdag demo
 
 test: $(INSTALLED)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(PARALLEL) $(ARGS)
+
+# The tests that take moments, for while one works.
+test-quick: $(INSTALLED)
+	$(BIN)/python -m pytest $(PARALLEL) -m "not slow and not gpu" $(ARGS)
 
 test-gpu: $(INSTALLED)
-	$(BIN)/python -m pytest -m gpu
+	$(BIN)/python -m pytest -m gpu $(ARGS)
 
 check: $(INSTALLED)
 	$(BIN)/ruff check

@@ -1,4 +1,4 @@
-"""How Sphinx builds these pages; `make docs` runs it, with warnings as errors."""
+"""Sphinx configuration; `make docs` builds the pages with warnings as errors."""
 
 import sys
 from pathlib import Path
@@ -24,15 +24,15 @@ extensions = [
 ]
 exclude_patterns = ["_build", "gallery/*.ipynb", "gallery/*.md5"]
 templates_path = ["_templates"]
-default_role = "py:obj"  # single backticks in docstrings: a link where there is something to link to
+default_role = "py:obj"  # single backticks in docstrings become links where possible
 add_module_names = False
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
 autosummary_generate = True
-autodoc_typehints = "none"  # the docstrings say it
-numpydoc_show_class_members = False  # the template of classes lists them
+autodoc_typehints = "none"  # types are in the docstrings
+numpydoc_show_class_members = False  # listed by the class template
 numpydoc_class_members_toctree = False
 
 sphinx_gallery_conf = {
@@ -52,7 +52,7 @@ sphinx_gallery_conf = {
     "write_computation_times": False,
 }
 
-# Nothing is fetched when a page is read: the theme brings its own files, and formulas are MathML.
+# Pages load nothing from the network: the theme is self-contained, and formulas are MathML.
 html_math_renderer = "mathml"
 html_theme = "furo"
 html_title = f"contextualdag {release}"

@@ -1,9 +1,9 @@
-"""Run the commands of a page again and put what they print now in the place of what they printed then.
+"""Run the commands of a page again and replace their output by what they print now.
 
     python docs/refresh_transcripts.py docs/first-ten-minutes.md
 
-In every block of Markdown that is marked ``console``, lines that begin with "$ contextualdag" are run, in order and in one
-empty folder; the lines after them are their output. Blocks with another mark stay as they are.
+In every ``console`` code block, lines that begin with "$ contextualdag" are run, in order and in one temporary folder; the
+lines after each are replaced by its output. Other blocks stay as they are.
 """
 
 import os
@@ -32,8 +32,8 @@ def _run(block: str, folder: Path) -> str:
 def _output(command: str, folder: Path) -> str:
     words = shlex.split(command)
     if words[0] != "contextualdag":
-        raise SystemExit(f"Only contextualdag is run here. Got: {command}")
-    # By its module, so that it is the one of this Python; as wide as a page.
+        raise SystemExit(f"Only contextualdag commands can be run. Got: {command}")
+    # As a module, so that it is the one installed for this Python; COLUMNS is the width of a page.
     done = subprocess.run(  # noqa: S603
         [sys.executable, "-m", *words],
         cwd=folder,

@@ -2,8 +2,8 @@
 A categorical context
 =====================
 
-A context may have categories. Columns of a table that hold text or pandas categories are encoded for the network, and keep
-their names everywhere else.
+Context features may be categorical. Columns that hold text or pandas categories are one-hot encoded for the network;
+everywhere else they appear under their own names.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ site = rng.choice(["north", "south", "west"], n)
 dose = rng.uniform(0, 10, n)
 
 # In the north a drives b, in the south b drives c, in the west
-# nothing does. The dose strengthens both.
+# there is no edge. The dose strengthens both edges.
 strength = 0.4 + 0.1 * dose
 a = rng.standard_normal(n)
 b = np.where(site == "north", strength, 0) * a + rng.standard_normal(n)
@@ -28,7 +28,7 @@ Z = pd.DataFrame({"site": site, "dose": dose})
 model = ContextualDAG(n_members=1, hidden_layers=(32, 32), random_state=0).fit(X, Z)
 
 # %%
-# What the model remembers of its contexts, without a row of the data:
+# A summary of the contexts that the model was fitted to. It contains no row of the data:
 
 summary = model.context_summary_
 print(summary["shares"][0])
@@ -41,12 +41,12 @@ sites = pd.DataFrame({"site": ["north", "south", "west"], "dose": 8.0})
 _ = model.plot_graphs(sites)
 
 # %%
-# An edge along the categories is drawn as bars.
+# The weight of an edge over the categories, drawn as bars:
 
 _ = model.plot_edge("a", "b", "site")
 
 # %%
-# A category that was not there in training has no graph, and the model says so instead of guessing.
+# A category that was not in the training data raises an error.
 
 try:
     model.adjacency(pd.DataFrame({"site": ["east"], "dose": [5.0]}))

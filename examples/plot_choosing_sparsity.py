@@ -2,8 +2,9 @@
 Choosing sparsity
 =================
 
-A fit is a path: one model for each budget, from dense graphs to empty ones. The default choice needs no truth and no tuning.
-Here is what it looks at, and what the alternatives give. See :doc:`/choosing-sparsity` for the words.
+A fit is a path: one model for each budget, from dense graphs to empty ones. The default selection needs neither the truth
+nor tuning. This example shows how it selects, and what the alternatives give. See :doc:`/choosing-sparsity` for the
+explanation.
 """
 
 import pandas as pd
@@ -17,14 +18,15 @@ train, test = data[:1000], data[1000:]
 model = ContextualDAG(n_members=1, hidden_layers=(64, 64), random_state=0).fit(train.X, train.Z)
 
 # %%
-# The table behind it, one row for each budget. ``validation_loss`` is that of the shrunken graphs, ``refit_loss`` that of a
-# second network on the same edges without shrinkage; ``refit_edges`` is what a refit keeps once its small weights are cut.
+# The path as a table, one row for each budget. ``validation_loss`` is the loss of the shrunken graphs, ``refit_loss`` that
+# of a second network on the same edges without shrinkage, and ``refit_edges`` the number of edges of the refit after its
+# threshold.
 
 model.path_.round(3)
 
 # %%
-# The validation loss falls as long as edges are added, because more budget means less shrinkage. The loss of the refits does
-# not: it has its least value at the star.
+# The validation loss falls as long as edges are added, because a larger budget means less shrinkage. The loss of the
+# refits has a minimum, marked by the star.
 
 _ = model.plot_path()
 
@@ -41,7 +43,7 @@ least = model.path_.loc[model.path_["validation_loss"].idxmin(), "l1_budget"]
 rows = [
     row("relaxed, the default", model),
     row("the budget of least validation loss", model.select(l1_budget=least)),
-    row("told: four edges on average", model.select(n_edges=4)),
+    row("given: four edges on average", model.select(n_edges=4)),
     row("two edges on average", model.select(n_edges=2)),
 ]
 pd.DataFrame(rows).round(2)

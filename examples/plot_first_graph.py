@@ -2,9 +2,9 @@
 A first graph
 =============
 
-Four measurements of 1500 people, and their age. In the young, sleep carries over to mood. In the old, pain disturbs sleep.
-Stress lowers mood at any age. We simulate such data, so that we know what should come out, and ask for the graph of a young
-and of an old person.
+Four measurements of 1500 people, and their age. In the young, sleep affects mood. In the old, pain disturbs sleep. Stress
+lowers mood at any age. We simulate such data, so that we know the right answer, and ask for the graphs of a young and of
+an old person.
 """
 
 import numpy as np
@@ -25,7 +25,7 @@ X = pd.DataFrame({"pain": pain, "stress": stress, "sleep": sleep, "mood": mood})
 Z = pd.DataFrame({"age": age})
 
 # %%
-# Variables and contexts are two tables with the same rows. ``fit`` is not told how many edges there are.
+# Variables and contexts are two tables with the same rows. ``fit`` does not know how many edges there are.
 
 model = ContextualDAG(n_members=1, hidden_layers=(32, 32), random_state=0).fit(X, Z)
 young, elderly = pd.DataFrame({"age": [25.0]}), pd.DataFrame({"age": [75.0]})
@@ -38,12 +38,12 @@ model.edges(pd.concat([young, elderly]))
 _ = model.plot_graphs(pd.concat([young, elderly]))
 
 # %%
-# Between them, the weight of an edge moves with age. The edge is gone where the line stops.
+# The weight of an edge as a function of age. There is no edge where the line stops.
 
 _ = model.plot_edge("sleep", "mood", "age")
 
 # %%
-# ``model.score(X_new, Z_new)`` tells how much of the variance of the variables contexts and edges explain in new data, and
-# ``model.save("model/")`` keeps the model.
+# ``model.score(X_new, Z_new)`` is the fraction of the variance of new data that contexts and edges explain, and
+# ``model.save("model/")`` saves the model.
 #
-# Before you believe such a graph of real data, read :doc:`/trusting-a-graph`.
+# Before you rely on such a graph of real data, read :doc:`/trusting-a-graph`.

@@ -15,7 +15,7 @@ rng = np.random.default_rng(1)
 n = 1500
 z = rng.uniform(-1, 1, n)
 e = rng.standard_normal((3, n))
-weight = 1.5 * np.clip(np.abs(z) - 0.2, 0, None) / 0.8  # nothing in between
+weight = 1.5 * np.clip(np.abs(z) - 0.2, 0, None) / 0.8  # no edge in between
 
 first = e[0] + np.where(z > 0, weight * e[1], 0)
 second = e[1] + np.where(z < 0, weight * e[0], 0)
@@ -24,13 +24,13 @@ Z = pd.DataFrame({"z": z})
 model = ContextualDAG(n_members=1, hidden_layers=(32, 32), random_state=0).fit(X, Z)
 
 # %%
-# The weight along z, in both directions. Every graph on the way is acyclic: at no z are both there.
+# The weight as a function of z, in both directions. Every graph is acyclic: the two edges are never there at the same z.
 
 _ = model.plot_edge("first", "second")
 
 # %%
-# With many variables one does not know where to look. ``order_flips`` lists the pairs that are joined one way in some
-# contexts and the other way in others.
+# With many variables it is hard to know where to look. ``order_flips`` lists the pairs whose edge has one direction in some
+# contexts and the other direction in others.
 
 model.order_flips(Z).round(2)
 

@@ -16,7 +16,7 @@ from contextualdag.projection import DAGProjection
 torch.manual_seed(0)
 z = torch.rand(1000, 1) * 2 - 1
 e = torch.randn(1000, 2)
-# For z < 0 the first variable drives the second, for z > 0 the other way round, with weight 2.
+# For z < 0 the first variable drives the second, for z > 0 the second drives the first, with weight 2.
 x = torch.where(z < 0, e @ torch.tensor([[1.0, 2.0], [0.0, 1.0]]), e @ torch.tensor([[1.0, 0.0], [2.0, 1.0]]))
 
 network = nn.Sequential(
@@ -28,7 +28,7 @@ network = nn.Sequential(
 )
 
 # %%
-# Training is a loop like any other. ``W[i, j, k]`` is the effect of j on k in sample i.
+# The training loop is an ordinary one. ``W[i, j, k]`` is the effect of j on k in sample i.
 
 optimiser = torch.optim.Adam(network.parameters(), lr=0.01)
 for _ in range(300):
@@ -45,7 +45,7 @@ network.eval()
 grid = torch.linspace(-1, 1, 401)[:, None]
 with torch.no_grad():
     W = network(grid)
-print("acyclic, all of them:", bool(is_acyclic(W).all()))
+print("all graphs are acyclic:", bool(is_acyclic(W).all()))
 
 figure, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
 ax.plot(grid, W[:, 0, 1], label="first → second")
@@ -56,5 +56,5 @@ _ = ax.legend()
 
 # %%
 # The budget bounds the mean l1 norm of the graphs, so weights come out smaller than the true 2 (dotted). That is the price
-# of sparsity; :class:`~contextualdag.ContextualDAG` undoes it by a refit on the learned edges. :doc:`/method` says how the
-# layer works.
+# of sparsity; :class:`~contextualdag.ContextualDAG` undoes it by a refit on the learned edges. :doc:`/layer` explains the
+# layer.

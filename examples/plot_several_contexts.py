@@ -2,8 +2,9 @@
 Several contexts, and what differs
 ==================================
 
-Graphs are compared best when every node keeps its place. :func:`~contextualdag.plotting.plot_graphs` draws the graphs of
-several contexts that way, and :func:`~contextualdag.plotting.plot_difference` what becomes of the edges from one to another.
+Graphs are easiest to compare when every node keeps its place. :func:`~contextualdag.plotting.plot_graphs` draws the graphs
+of several contexts that way, and :func:`~contextualdag.plotting.plot_difference` shows how the edges differ between two
+contexts.
 """
 
 import numpy as np
@@ -17,13 +18,13 @@ train, test = data[:1500], data[1500:]
 model = ContextualDAG(n_members=1, hidden_layers=(64, 64), random_state=0).fit(train.X, train.Z)
 
 # %%
-# Four corners of the space of contexts, and a fifth context that the model has seen nothing like. It is marked.
+# Four corners of the context space, and a fifth context that lies outside the range of the data and is marked.
 
 corners = np.array([[-0.8, -0.8], [-0.8, 0.8], [0.8, -0.8], [0.8, 0.8], [1.6, 1.6]])
 _ = model.plot_graphs(corners)
 
 # %%
-# From the first corner to the fourth: which edges come, go, turn round, or change their weight.
+# From the first corner to the fourth: which edges appear, vanish, reverse or change their weight.
 
 _ = model.plot_difference(corners[0], corners[3])
 

@@ -1,4 +1,4 @@
-"""The documentation is whole without being built: names in the reference, examples that compile, a first page that runs."""
+"""The documentation is whole without being built: names in the reference, examples that compile, pages that run."""
 
 import ast
 import doctest
@@ -29,9 +29,10 @@ def test_an_example_compiles_and_has_a_title(path):
     assert line == "=" * len(title)
 
 
-def test_the_first_graph_runs():
-    page = (DOCS / "first-graph.md").read_text()
-    test = doctest.DocTestParser().get_doctest(page, {}, "first-graph.md", str(DOCS / "first-graph.md"), 0)
+@pytest.mark.parametrize("name", [page.name for page in PAGES if ">>> " in (DOCS / page).read_text()])
+def test_the_examples_of_a_page_run(name):
+    page = (DOCS / name).read_text()
+    test = doctest.DocTestParser().get_doctest(page, {}, name, str(DOCS / name), 0)
     outcome = doctest.DocTestRunner().run(test)
     assert outcome.attempted > 10
     assert outcome.failed == 0
@@ -41,8 +42,8 @@ def test_the_first_graph_runs():
 def test_links_between_pages_lead_somewhere(page):
     for target in re.findall(r"{doc}`([^`]+)`", (DOCS / page).read_text()):
         example = re.fullmatch(r"gallery/(plot_\w+)", target)
-        found = ROOT / "examples" / f"{example[1]}.py" if example else DOCS / f"{target}.md"
-        assert found.exists(), target
+        found = [ROOT / "examples" / f"{example[1]}.py"] if example else [DOCS / f"{target}.md", DOCS / f"{target}.rst"]
+        assert any(path.exists() for path in found), target
 
 
 def test_every_command_has_its_help_on_the_page():

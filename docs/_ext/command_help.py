@@ -1,4 +1,4 @@
-"""The directive ``command-help``: what a command takes, read from the command itself when pages are built."""
+"""The directive ``command-help``: the arguments and options of a command, generated when the pages are built."""
 
 import re
 from typing import Any
@@ -15,12 +15,12 @@ EXAMPLE = re.compile(r"Example: (.*)")
 
 
 class CommandHelp(SphinxDirective):
-    """Its argument is the name of a command."""
+    """Sphinx directive whose argument is the name of a command."""
 
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        """Say what the command does, show its example, and list arguments and options in a table."""
+        """Describe the command, show its example, and list its arguments and options in a table."""
         group: Any = typer.main.get_command(program)
         name = self.arguments[0]
         if name not in group.commands:
@@ -52,7 +52,7 @@ def _name_of(parameter: Any) -> str:
 
 def _default(parameter: Any) -> str:
     if parameter.required:
-        return "needed"
+        return "required"
     shown = getattr(parameter, "show_default", None)
     if isinstance(shown, str):
         return shown
@@ -62,7 +62,7 @@ def _default(parameter: Any) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text in which Markdown finds options as code, and no table borders."""
+    """Mark options as code and escape table borders."""
     return re.sub(r"(?<![\w`-])(--[a-z-]+)", r"`\1`", text).replace("|", "\\|")
 
 

@@ -1,4 +1,4 @@
-"""The order of the examples: from what a newcomer wants to what few need."""
+"""The order of the examples in the gallery: the most useful to a newcomer first."""
 
 from typing import Any
 
@@ -6,12 +6,12 @@ FIRST = ("first_graph", "several_contexts", "sparsity_map", "choosing_sparsity",
 
 
 class ReadingOrder:
-    """Sorts the names of example files; those that are not listed come last, by name."""
+    """Sort key for the names of example files; those that are not listed come last, by name."""
 
     def __init__(self, folder: Any) -> None:
-        """Sphinx-Gallery passes the folder of the examples, which makes no difference."""
+        """Sphinx-Gallery passes the folder of the examples, which is ignored."""
 
     def __call__(self, filename: str) -> tuple[int, str]:
-        """What to sort a file by."""
+        """The sort key of a file."""
         name = filename.removeprefix("plot_").removesuffix(".py")
         return (FIRST.index(name) if name in FIRST else len(FIRST), name)

@@ -1,4 +1,4 @@
-"""Formulas as MathML, which browsers draw by themselves: the pages then need no script from elsewhere."""
+"""Render formulas as MathML, which browsers display without any script."""
 
 import html
 from typing import Any
@@ -32,6 +32,6 @@ def _mathml(node: nodes.Element, as_block: bool) -> str:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Offer the renderer under the name mathml."""
+    """Register the renderer as ``mathml``."""
     app.add_html_math_renderer("mathml", (_inline, None), (_block, None))
     return {"parallel_read_safe": True, "parallel_write_safe": True}

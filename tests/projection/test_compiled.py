@@ -58,6 +58,7 @@ def test_an_error_in_any_thread_comes_out():
         over_samples(kernel, 100, 10)
 
 
+@pytest.mark.usefixtures("four_threads")
 @pytest.mark.parametrize("acyclicity", [Order(), LogDet()])
 def test_several_callers_at_once(gaussian, acyclicity):
     W = gaussian(1500, 8)
