@@ -13,7 +13,7 @@ from torch.profiler import ProfilerActivity, profile
 from contextualdag.paper.outputs import markdown_table, write_page
 from contextualdag.paper.timing import BUDGET, device_name, make_network, make_split, synchronize
 from contextualdag.projection import DAGProjection, Order
-from contextualdag.training.captured import CapturedTraining
+from contextualdag.training.cuda_graph import GraphTrainer
 from contextualdag.training.trainer import Training, TrainingSettings, copy_state
 
 RESULTS = Path(__file__).parent / "results"
@@ -24,11 +24,11 @@ def profile_epoch(n: int, p: int, device: torch.device) -> tuple[list[dict[str, 
     """The kernels of one captured epoch on a GPU, longest first, and totals with the bytes that it must move."""
     split = make_split(n, p, device)
     network, layer = make_network(split), DAGProjection(BUDGET, Order(starts=1)).to(device)
-    captured = CapturedTraining(network, layer, [split], TrainingSettings(max_epochs=3, patience=10))
-    captured.run({0: Training(copy_state(network), 0, BUDGET)})
+    trainer = GraphTrainer(network, layer, [split], TrainingSettings(max_epochs=3, patience=10))
+    trainer.run({0: Training(copy_state(network), 0, BUDGET)})
     repeats = 20
     with profile(activities=[ProfilerActivity.CUDA], acc_events=True) as profiled:
-        captured.replay(repeats)
+        trainer.replay(repeats)
     rows = [
         {"kernel": event.key, "launches": event.count / repeats, "microseconds": event.self_device_time_total / repeats}
         for event in profiled.key_averages()
@@ -36,7 +36,7 @@ def profile_epoch(n: int, p: int, device: torch.device) -> tuple[list[dict[str, 
     rows.sort(key=lambda row: -row["microseconds"])
     synchronize(device)
     start = time.perf_counter()
-    captured.replay(repeats)
+    trainer.replay(repeats)
     synchronize(device)
     elapsed = (time.perf_counter() - start) / repeats
     bandwidth = bandwidth_of(device)

@@ -146,7 +146,7 @@ def as_dot(graph: NamedGraph) -> bytes:
     """
     title = ", ".join(f"{n} = {v}" if isinstance(v, str) else f"{n} = {v:.4g}" for n, v in graph.context.items())
     if graph.outside:
-        title += " (outside the range of the fit)"
+        title += " (outside the range of the training data)"
     lines = ["digraph {", f"  label={_quoted(title)};", *(f"  {_quoted(name)};" for name in graph.names)]
     for source, target, weight in graph.edges:
         colour = LIGHT.positive if weight > 0 else LIGHT.negative

@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from contextualdag import ClusteredDAG, ContextualDAG, FixedDAG
 from contextualdag.cli import app
 from contextualdag.datasets import make_varying_dag
-from contextualdag.estimators.loading import load_model_of_any_kind
+from contextualdag.estimators import load_model
 
 N = 150
 
@@ -64,7 +64,7 @@ def test_the_model_is_that_of_the_library(table, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data.csv", "model"]
     X, Z = table[["mood", "sleep", "stress"]], table[["age", "site"]].astype({"site": str})
     same = ContextualDAG(random_state=3, max_epochs=30).fit(X, Z)
-    model = load_model_of_any_kind("model")
+    model = load_model("model")
     np.testing.assert_array_equal(model.adjacency(Z), same.adjacency(Z))
 
     summary = json.loads(result.stdout)
@@ -82,7 +82,7 @@ def test_the_model_is_that_of_the_library(table, tmp_path):
 def test_the_score_is_that_of_the_rows_that_the_fit_held_out(table):
     summary = json.loads(invoke("data.csv", "--method", "fixed", "--nodes", "mood,sleep", "--out", "m", "--json").stdout)
     # Without a context the loss of the path is the mean squared residual of these rows, divided by the variance of the rest.
-    model = load_model_of_any_kind("m")
+    model = load_model("m")
     rows = np.random.default_rng(0).permutation(N)
     X = table[["mood", "sleep"]].to_numpy()
     held_out, rest = X[rows[:30]], X[rows[30:]]
@@ -122,7 +122,7 @@ def test_what_people_read():
     assert "Explained variance of the 30 held-out rows: " in result.stdout
     assert "Model: my model\n" in result.stdout
     assert "  contextualdag graphs 'my model' " in result.stdout
-    model = load_model_of_any_kind("my model")
+    model = load_model("my model")
     assert isinstance(model, ClusteredDAG)
     assert model.n_clusters == 2
 
@@ -130,12 +130,12 @@ def test_what_people_read():
 def test_settings_reach_the_estimator():
     arguments = ["--context", "age", "--nodes", "mood,sleep,stress", "--max-epochs", 3, "--members", 2]
     assert invoke("data.csv", *arguments, "--edges", 2, "--acyclicity", "logdet", "--out", "a").exit_code == 0
-    model = load_model_of_any_kind("a")
+    model = load_model("a")
     assert (model.selection, model.acyclicity, model.max_epochs, model.random_state) == (2, "logdet", 3, 0)
     assert model.n_members == 2
     arguments = ["--method", "fixed", "--nodes", "mood,sleep,stress", "--selection", "1se", "--validation-fraction", 0.5]
     assert invoke("data.csv", *arguments, "--out", "b").exit_code == 0
-    model = load_model_of_any_kind("b")
+    model = load_model("b")
     assert isinstance(model, FixedDAG)
     assert (model.selection, model.validation_fraction) == ("1se", 0.5)
 
@@ -243,7 +243,7 @@ def test_nothing_else_is_replaced(tmp_path):
     assert result.exit_code == 1
     assert "model holds a model already; add --overwrite to replace it" in result.stderr
     assert invoke(*arguments, "model", "--overwrite", "--seed", 5).exit_code == 0
-    assert load_model_of_any_kind("model").random_state == 5
+    assert load_model("model").random_state == 5
     (tmp_path / "model" / "notes.txt").write_text("mine")
     assert "holds other files than a model" in invoke(*arguments, "model", "--overwrite").stderr
 
@@ -314,7 +314,7 @@ def test_a_fit_that_was_stopped_and_killed_goes_on(tmp_path):
     assert result.exit_code == 0, result.output
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data.csv", "model"]
     undisturbed = ContextualDAG(n_members=1, random_state=0).fit(pd.DataFrame(data.X), pd.DataFrame(data.Z))
-    model = load_model_of_any_kind("model")
+    model = load_model("model")
     np.testing.assert_array_equal(model.adjacency(data.Z), undisturbed.adjacency(data.Z))
     assert model.score(data.X, data.Z) == undisturbed.score(data.X, data.Z)
 

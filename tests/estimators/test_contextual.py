@@ -218,7 +218,7 @@ def test_a_bar_on_a_terminal_and_lines_now_and_then_elsewhere(data, capfd, monke
     ContextualDAG(**quick).fit(data.X[:100], data.Z[:100])
     assert capfd.readouterr() == ("", "")
     with monkeypatch.context() as patch:
-        patch.setattr("contextualdag.estimators.progress.SECONDS_BETWEEN_LINES", 0)
+        patch.setattr("contextualdag.progress.SECONDS_BETWEEN_LINES", 0)
         ContextualDAG(**quick).fit(data.X[:100], data.Z[:100])
         out, shown = capfd.readouterr()
         assert out == ""

@@ -18,9 +18,9 @@ def benchmark(
     """
     import torch
 
-    from contextualdag.progress import RunProgress
     from contextualdag.paper import timing
     from contextualdag.paper.timing_figures import write_results
+    from contextualdag.progress import RunProgress
 
     if gpu and not torch.cuda.is_available():
         raise typer.BadParameter("PyTorch finds no CUDA device here. Leave --gpu out to time the CPU.", param_hint="--gpu")

@@ -10,7 +10,7 @@ import typer
 from contextualdag.checks import did_you_mean, listed
 from contextualdag.cli.tables import complete_rows, numbers, read_table, require_columns
 from contextualdag.errors import InvalidInputError, InvalidParameterError
-from contextualdag.estimators.loading import load_model_of_any_kind
+from contextualdag.estimators import load_model as load_estimator
 
 if TYPE_CHECKING:
     from contextualdag.contexts import ContextFeature
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def load_model(folder: Path, edges: float | None) -> "GraphEstimator":
     """A saved model, at the point of its path with that many edges if a number is given."""
-    model = load_model_of_any_kind(folder)
+    model = load_estimator(folder)
     if edges is None:
         return model
     try:

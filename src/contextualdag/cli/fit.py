@@ -230,12 +230,12 @@ def choose_data(
 def _check_folder(out: Path, overwrite: bool) -> None:
     """Raise, before any work is done, if the model cannot or must not be saved there."""
     from contextualdag.errors import PersistenceError
-    from contextualdag.estimators.loading import is_nothing_but_a_save
+    from contextualdag.estimators.saving import is_saved_model
 
     if out.exists() and not out.is_dir():
         raise PersistenceError(f"{out} is a file; the model is a folder. Choose another --out.")
     if out.is_dir() and any(out.iterdir()):
-        if not is_nothing_but_a_save(out):
+        if not is_saved_model(out):
             raise PersistenceError(f"{out} holds other files than a model; choose another --out.")
         if not overwrite:
             raise PersistenceError(f"{out} holds a model already; add --overwrite to replace it, or choose another --out.")

@@ -1,20 +1,17 @@
 """Graphs of contexts as CSV, Parquet, JSON, GraphML and DOT."""
 
-import io
-import json
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import networkx as nx
 import numpy as np
 import pandas as pd
 
 from contextualdag.cli.tables import table_bytes
 from contextualdag.errors import PersistenceError
+from contextualdag.export import NamedGraph, as_dot, as_graphml, as_json
 from contextualdag.files import look, replace_folder
 
 ENDINGS = {
@@ -27,7 +24,6 @@ ENDINGS = {
     ".gv": "dot",
 }
 ONE_GRAPH = ("graphml", "dot")  # formats that hold one graph in a file
-COLOURS = {True: "#1f6fb2", False: "#c0392b"}  # of positive and of negative weights
 
 
 @dataclass(frozen=True)
@@ -51,6 +47,12 @@ class Graphs:
     outside: np.ndarray[Any, Any]
     edges: pd.DataFrame
 
+    def graph(self, sample: int) -> NamedGraph:
+        """One graph with its context."""
+        edges = self.edges_of(sample)
+        rows = zip(edges["source"], edges["target"], map(float, edges["weight"]), strict=True)
+        return NamedGraph(self.names, list(rows), self.context_of(sample), bool(self.outside[sample]))
+
     @cached_property
     def _by_sample(self) -> dict[int, pd.DataFrame]:
         return dict(iter(self.edges.groupby("sample", sort=False)))
@@ -69,7 +71,9 @@ def file_bytes(graphs: Graphs, kind: str) -> bytes:
     """All graphs as one file; graphml and dot files hold only the first."""
     if kind in ("csv", "parquet"):
         return table_bytes(graphs.edges.assign(outside=graphs.outside[graphs.edges["sample"]]), kind)
-    return _json(graphs) if kind == "json" else graph_bytes(graphs, 0, kind)
+    if kind == "json":
+        return as_json(graphs.names, [graphs.graph(sample) for sample in range(len(graphs.contexts))])
+    return graph_bytes(graphs, 0, kind)
 
 
 def write_each(graphs: Graphs, kind: str, folder: Path, overwrite: bool) -> None:
@@ -110,51 +114,4 @@ def _holds_only_graphs(folder: Path) -> bool:
 
 def graph_bytes(graphs: Graphs, sample: int, kind: str) -> bytes:
     """One graph as a graphml or dot file."""
-    context, outside = graphs.context_of(sample), bool(graphs.outside[sample])
-    return (_graphml if kind == "graphml" else _dot)(_network(graphs, sample), context, outside)
-
-
-def _network(graphs: Graphs, sample: int) -> nx.DiGraph:
-    graph = nx.DiGraph()
-    graph.add_nodes_from(graphs.names)
-    edges = graphs.edges_of(sample)
-    graph.add_weighted_edges_from(zip(edges["source"], edges["target"], map(float, edges["weight"]), strict=True))
-    return graph
-
-
-def _graphml(graph: nx.DiGraph, context: Mapping[str, float | str], outside: bool) -> bytes:
-    graph.graph.update({f"context {name}": value for name, value in context.items()} | {"outside": outside})
-    stream = io.BytesIO()
-    nx.write_graphml_xml(graph, stream)
-    return stream.getvalue()
-
-
-def _dot(graph: nx.DiGraph, context: Mapping[str, float | str], outside: bool) -> bytes:
-    title = ", ".join(f"{n} = {v}" if isinstance(v, str) else f"{n} = {v:.4g}" for n, v in context.items())
-    if outside:
-        title += " (outside the range of the training data)"
-    lines = ["digraph {", f"  label={_quoted(title)};"]
-    lines += [f"  {_quoted(name)};" for name in graph]
-    for source, target, weight in graph.edges(data="weight"):
-        # In Graphviz an attribute named weight has another meaning and must not be negative.
-        looks = f'label="{weight:.2f}", color="{COLOURS[weight > 0]}", effect="{weight!r}"'
-        lines.append(f"  {_quoted(source)} -> {_quoted(target)} [{looks}];")
-    return ("\n".join([*lines, "}"]) + "\n").encode()
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'
-
-
-def _json(graphs: Graphs) -> bytes:
-    found = [
-        {
-            "sample": sample,
-            "context": graphs.context_of(sample),
-            "outside": bool(graphs.outside[sample]),
-            "edges": graphs.edges_of(sample).drop(columns="sample").to_dict("records"),
-        }
-        for sample in range(len(graphs.contexts))
-    ]
-    return json.dumps({"variables": graphs.names, "graphs": found}, indent=2, allow_nan=False).encode() + b"\n"
+    return (as_graphml if kind == "graphml" else as_dot)(graphs.graph(sample))

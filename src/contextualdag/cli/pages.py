@@ -18,7 +18,7 @@ def explore(
 
     Example: contextualdag explore model/
     """
-    from contextualdag.estimators.loading import load_model_of_any_kind
+    from contextualdag.estimators import load_model
 
     try:
         from contextualdag.explorer.app import listen, make_app
@@ -27,7 +27,7 @@ def explore(
             raise
         raise ImportError(f"The explorer needs the package {error.name}: pip install 'contextualdag[explorer]'") from error
 
-    server = listen(make_app(load_model_of_any_kind(model, device="cpu"), host), host, port)
+    server = listen(make_app(load_model(model, device="cpu"), host), host, port)
     name = f"[{host}]" if ":" in host else host
     address = f"http://{name}:{server.port}/"
     typer.echo(f"Explore the model at {address} (Ctrl-C ends it)")

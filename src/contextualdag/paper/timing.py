@@ -19,8 +19,9 @@ from contextualdag.errors import InvalidParameterError, PersistenceError
 from contextualdag.network import ContextNetwork, initialise
 from contextualdag.paper.outputs import write_table
 from contextualdag.projection import DAGProjection, LogDet, Order
-from contextualdag.training.side_by_side import SideBySide
-from contextualdag.training.trainer import Split, Training, TrainingSettings, copy_state
+from contextualdag.training.data import Rows, Split
+from contextualdag.training.runner import Runner
+from contextualdag.training.trainer import Training, TrainingSettings, copy_state
 
 if TYPE_CHECKING:
     import pandas
@@ -76,15 +77,15 @@ def run_protocol(
 
 def protocol_seconds(split: Split, acyclicity: Order | LogDet, epochs: int = EPOCHS) -> float:
     """Seconds for as many epochs without and with the projection, from a fresh network."""
-    network = make_network(split)
-    layer = DAGProjection(BUDGET, acyclicity).to(split.X.device)
+    network, device = make_network(split), split.train.X.device
+    layer = DAGProjection(BUDGET, acyclicity).to(device)
     settings = TrainingSettings(max_epochs=epochs, patience=epochs + 1)
-    synchronize(split.X.device)
+    synchronize(device)
     start = time.perf_counter()
-    trainer, state = SideBySide(network, layer, [split], settings), copy_state(network)
+    runner, state = Runner(network, layer, [split], settings), copy_state(network)
     for l1_budget in (None, BUDGET):
-        state = trainer.train({0: Training(state, 0, l1_budget)})[0].state
-    synchronize(split.X.device)
+        state = runner.train({0: Training(state, 0, l1_budget)})[0].learned
+    synchronize(device)
     return time.perf_counter() - start
 
 
@@ -192,14 +193,15 @@ def make_split(n: int, p: int, device: torch.device) -> Split:
     """Training and validation data of the protocol, n samples each."""
     data = make_varying_dag(2 * n, p, 2, random_state=0)
     X, Z = (torch.tensor(values, dtype=torch.float32, device=device) for values in (data.X, data.Z))
-    return Split(X[:n], Z[:n], X[n:], Z[n:])
+    return Split(Rows(X[:n], Z[:n]), Rows(X[n:], Z[n:]))
 
 
 def make_network(split: Split) -> ContextNetwork:
     """The network of the protocol, with fresh weights."""
-    network = ContextNetwork(split.Z.shape[1], split.X.shape[1], (128, 128), "relu", 0.0)
+    rows = split.train
+    network = ContextNetwork(rows.Z.shape[1], rows.X.shape[1], (128, 128), "relu", 0.0)
     initialise(network, torch.Generator().manual_seed(0))
-    return network.to(split.X.device)
+    return network.to(rows.X.device)
 
 
 def _median(split: Split, acyclicity: Order | LogDet) -> float:
