@@ -47,7 +47,7 @@ def test_json_holds_several_graphs():
 
 def test_dot_quotes_names_and_has_the_colours_of_pictures():
     lines = as_dot(GRAPH).decode().splitlines()
-    assert lines[1] == '  label="age = 30, site = Leeds & York (outside the range of the fit)";'
+    assert lines[1] == '  label="age = 30, site = Leeds & York (outside the range of the training data)";'
     assert r'"say \"hi\", \\"' in lines[3]
     assert f'label="0.30", color="{LIGHT.positive}"' in lines[5]
     assert f'label="-2.00", color="{LIGHT.negative}", effect="-2.0"' in lines[6]

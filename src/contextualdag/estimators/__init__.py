@@ -4,9 +4,7 @@ from contextualdag.estimators.clustered import ClusteredDAG
 from contextualdag.estimators.contextual import ContextualDAG
 from contextualdag.estimators.fitting import fit_together
 from contextualdag.estimators.fixed import FixedDAG
-from contextualdag.estimators.saving import load_model
+from contextualdag.estimators.loading import load_model
 from contextualdag.estimators.sorted import SortedDAG
-
-ESTIMATORS = (ContextualDAG, FixedDAG, ClusteredDAG, SortedDAG)
 
 __all__ = ["ClusteredDAG", "ContextualDAG", "FixedDAG", "SortedDAG", "fit_together", "load_model"]

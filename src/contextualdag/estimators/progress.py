@@ -45,10 +45,8 @@ class FitProgress(ProgressDisplay):
             left = self._budgets_left(follows)
             self._total = self._done + left + self._expected_refits(len(follows) + left)
         total = max(self._total, self._done + 1)
-        passed = time.monotonic() - self._begun
-        self.update(
-            _describe(stage, l1_budget), self._done, total, time_left(passed, self._done, total) if self._done > 2 else ""
-        )
+        rest = time_left(time.monotonic() - self._begun, self._done, total) if self._done > 2 else ""
+        self.update(_describe(stage, l1_budget), self._done, total, rest)
         return self._epoch
 
     def _epoch(self, epoch: int, train_loss: float, validation_loss: float) -> None:

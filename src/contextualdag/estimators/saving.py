@@ -59,7 +59,7 @@ def load_as(cls: type["Model"], path: str | os.PathLike[str], device: str) -> "M
     except ContextualDAGError:
         raise
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
-        _, version = _kind_and_version(path)
+        _, version = kind_and_version(path)
         raise PersistenceError(
             f"{os.fspath(path)} was written by contextualdag {version} in a form that this version cannot read "
             f"({type(error).__name__}: {error}); fit the model again, or load it with that version."
@@ -67,52 +67,9 @@ def load_as(cls: type["Model"], path: str | os.PathLike[str], device: str) -> "M
     return model
 
 
-def load_model(path: str | os.PathLike[str], device: str = "auto") -> "GraphEstimator":
-    """Read a model that any of the estimators saved.
-
-    Parameters
-    ----------
-    path : path
-        Folder to read.
-    device : str, default="auto"
-        Device of the model.
-
-    Returns
-    -------
-    ContextualDAG, FixedDAG, ClusteredDAG or SortedDAG
-
-    Raises
-    ------
-    PersistenceError
-        If there is no model, or one that this version cannot read.
-
-    Examples
-    --------
-    >>> import tempfile, numpy as np
-    >>> from contextualdag import FixedDAG
-    >>> from contextualdag.estimators import load_model
-    >>> X = np.random.default_rng(0).standard_normal((50, 3))
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     FixedDAG(random_state=0).fit(X).save(f"{folder}/model")
-    ...     type(load_model(f"{folder}/model")).__name__
-    'FixedDAG'
-    """
-    from contextualdag import estimators
-
-    kinds = {cls.__name__: cls for cls in estimators.ESTIMATORS}
-    kind, version = _kind_and_version(path)
-    if kind is not None and kind not in kinds:
-        raise PersistenceError(
-            f"{os.fspath(path)} holds a '{kind}' (contextualdag {version}), which this version does not know as a model. "
-            f"It loads: {', '.join(kinds)}."
-        )
-    # A folder that holds no model of ours at all is best explained by the loader itself.
-    return kinds[kind or next(iter(kinds))].load(path, device)
-
-
 def is_saved_model(folder: str | os.PathLike[str]) -> bool:
     """Whether a folder holds what a save wrote, and no other file."""
-    return _kind_and_version(folder)[0] is not None and {file.name for file in Path(folder).iterdir()} <= FILES
+    return kind_and_version(folder)[0] is not None and {file.name for file in Path(folder).iterdir()} <= FILES
 
 
 def _pack_preparation(preparation: Preparation) -> tuple[dict[str, Any], Tensors]:
@@ -146,7 +103,7 @@ def _unpack_preparation(metadata: dict[str, Any], tensors: Tensors, device: torc
     return Preparation(tuple(metadata["names"]), contexts, scaling, network)
 
 
-def _kind_and_version(path: str | os.PathLike[str]) -> tuple[str | None, str]:
+def kind_and_version(path: str | os.PathLike[str]) -> tuple[str | None, str]:
     """What a folder says it holds, and which version wrote it; None where it does not say."""
     try:
         document = json.loads(read_folder(path, (METADATA,))[METADATA])
