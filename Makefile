@@ -7,7 +7,7 @@ DOCS_INSTALLED := .venv/.installed-docs
 # collection, so that the models their tests share are fitted once.
 PARALLEL := -n auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo test test-quick test-gpu check format bench docs clean
+.PHONY: demo test test-quick test-long test-gpu check format bench docs clean
 
 demo: $(INSTALLED)
 	$(BIN)/contextualdag demo
@@ -17,7 +17,11 @@ test: $(INSTALLED)
 
 # The tests that take moments, for while one works.
 test-quick: $(INSTALLED)
-	$(BIN)/python -m pytest $(PARALLEL) -m "not slow and not gpu" $(ARGS)
+	$(BIN)/python -m pytest $(PARALLEL) -m "not slow and not long and not gpu" tests $(ARGS)
+
+# The tests that `make test` leaves out for their length: benchmarks, killed sweeps, the explorer with other models.
+test-long: $(INSTALLED)
+	$(BIN)/python -m pytest $(PARALLEL) -m long $(ARGS)
 
 test-gpu: $(INSTALLED)
 	$(BIN)/python -m pytest -m gpu $(ARGS)

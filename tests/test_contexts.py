@@ -7,6 +7,8 @@ import pytest
 from contextualdag import ContextualDAG, FixedDAG
 from contextualdag.errors import InvalidParameterError, NotFittedError
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def model():

@@ -58,6 +58,7 @@ def test_every_small_dag_against_its_equivalence_class(p):
     np.testing.assert_array_equal(cpdag(dags), expected)
 
 
+@pytest.mark.slow
 def test_the_classes_of_five_nodes():
     dags = every_dag(5)
     assert len(dags) == N_DAGS[5]

@@ -29,6 +29,7 @@ def test_an_example_compiles_and_has_a_title(path):
     assert line == "=" * len(title)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [page.name for page in PAGES if ">>> " in (DOCS / page).read_text()])
 def test_the_examples_of_a_page_run(name):
     page = (DOCS / name).read_text()

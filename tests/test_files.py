@@ -364,6 +364,7 @@ def start_writer(tmp_path, way, forker):
     return start
 
 
+@pytest.mark.slow
 def test_kill_at_many_moments(tmp_path, start_writer, way):
     for moment in range(15):
         kill = start_writer()
@@ -377,6 +378,7 @@ def test_kill_at_many_moments(tmp_path, start_writer, way):
     assert names_in(tmp_path) == ["model"]
 
 
+@pytest.mark.slow
 def test_readers_see_whole_contents_only(tmp_path, start_writer, way):
     kill = start_writer()
     try:
@@ -467,6 +469,7 @@ for way in ("exchange", "backup"):
 """
 
 
+@pytest.mark.slow
 def test_kill_before_every_step(tmp_path):
     command = [sys.executable, "-c", DYING_SAVE, str(tmp_path)]
     result = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603

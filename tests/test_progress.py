@@ -28,6 +28,7 @@ def test_lines_where_there_is_no_terminal(time, capsys):
     assert capsys.readouterr().err.splitlines() == ["er-n: 12 of 20, 2:48 left", "er-n: 14 of 20, 3:02:42 left"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_terminal")
 def test_a_bar_on_a_terminal(time, capsys):
     with RunProgress() as run:

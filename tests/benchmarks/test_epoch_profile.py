@@ -5,6 +5,8 @@ import torch
 
 from benchmarks import epoch_profile
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_without_a_gpu_the_profile_says_so(monkeypatch, capsys):

@@ -4,9 +4,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from benchmarks.peers.comparison import peer_version
 from contextualdag.paper.recovery import cell_version
 from contextualdag.sweeps.store import write_cell
+
+pytestmark = pytest.mark.long
 
 ROOT = Path(__file__).parents[2]
 CELL = {"design": "varying", "graph": "erdos-renyi", "n": 100, "p": 20, "m": 2, "data_set": 0, "method": "ours"}

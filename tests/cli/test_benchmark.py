@@ -4,6 +4,8 @@ from typer.testing import CliRunner
 
 from contextualdag.cli import app
 
+pytestmark = pytest.mark.long
+
 
 def test_benchmark_writes_a_table_and_a_picture(tmp_path):
     result = CliRunner().invoke(app, ["benchmark", "--quick", "--no-baseline", "--out", str(tmp_path)])

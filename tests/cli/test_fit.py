@@ -57,6 +57,7 @@ def words(result):
     return " ".join(result.stderr.replace("│", " ").split())
 
 
+@pytest.mark.slow
 def test_the_model_is_that_of_the_library(table, tmp_path):
     arguments = ["--context", "age,site", "--categorical", "site", "--seed", 3, "--max-epochs", 30]
     result = invoke("data.csv", *arguments, "--out", "model/", "--json")
@@ -286,6 +287,7 @@ class Process:
             self._reader.join()
 
 
+@pytest.mark.slow
 def test_a_fit_that_was_stopped_and_killed_goes_on(tmp_path):
     data = make_varying_dag(300, 3, 2, n_edges=3, random_state=1)
     pd.DataFrame(np.hstack([data.X, data.Z]), columns=["a", "b", "c", "u", "v"]).to_csv("data.csv", index=False)

@@ -52,6 +52,7 @@ def test_exploring_no_model_is_one_sentence(tmp_path):
     assert result.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_serves_until_it_is_stopped(folder):
     command = [sys.executable, "-m", "contextualdag", "explore", str(folder / "fixed"), "--port", "0", "--no-open"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:  # noqa: S603

@@ -17,6 +17,8 @@ from contextualdag.paper.recovery import cell_version
 from contextualdag.sweeps import cluster
 from contextualdag.sweeps.store import cell_key
 
+pytestmark = pytest.mark.slow
+
 psutil = pytest.importorskip("psutil", reason="it comes with distributed, which sweeps need")
 
 CELL = {"design": "varying", "graph": "erdos-renyi", "n": 316, "p": 10, "m": 2, "data_set": 0, "method": "fixed"}
@@ -167,6 +169,7 @@ def wait_until(condition, command, seconds=120):
         time.sleep(0.01)
 
 
+@pytest.mark.long
 def test_killed_workers_and_commands_lose_nothing(tmp_path):
     disturbed, undisturbed = tmp_path / "disturbed", tmp_path / "undisturbed"
 

@@ -13,6 +13,8 @@ from contextualdag.errors import InvalidInputError, InvalidParameterError, NotFi
 from contextualdag.graphs import is_acyclic, order_to_mask, topological_order
 from contextualdag.metrics import f1_score
 
+pytestmark = pytest.mark.slow
+
 QUICK = {"hidden_layers": (32,), "learning_rate": 1e-2, "n_members": 1, "random_state": 0}
 
 

@@ -10,6 +10,8 @@ from contextualdag.errors import InvalidParameterError, NotFittedError
 from contextualdag.graphs import order_to_mask, topological_order
 from contextualdag.metrics import f1_score
 
+pytestmark = pytest.mark.slow
+
 QUICK = {"hidden_layers": (32,), "learning_rate": 1e-2, "n_budgets": 8, "random_state": 0}
 ALONE = QUICK | {"n_members": 1}
 

@@ -104,6 +104,7 @@ def test_score_and_sample(model, data):
     assert drawn.std(0) == pytest.approx(test.X.std(0), rel=0.25)
 
 
+@pytest.mark.slow
 def test_same_seed_same_model_and_no_trace_in_the_global_generator(data):
     train = data[:300]
     before = torch.get_rng_state()
@@ -119,6 +120,7 @@ def test_inputs_are_not_changed(data):
     np.testing.assert_array_equal(Z, data.Z[:200])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shift", [0.0, 1e6])
 @pytest.mark.parametrize("unit", [1e-3, 1e3])
 def test_units_common_to_all_variables_do_not_matter(data, unit, shift):
@@ -131,6 +133,7 @@ def test_units_common_to_all_variables_do_not_matter(data, unit, shift):
     assert f1_score(plain.adjacency(test.Z), other.adjacency(test.Z)) > 0.7
 
 
+@pytest.mark.slow
 def test_frames_with_categories_of_pandas_and_polars(data):
     train = data[:400]
     site = np.where(train.Z[:, 0] < 0, "north", "south")
@@ -149,6 +152,7 @@ def test_frames_with_categories_of_pandas_and_polars(data):
         by_pandas.adjacency(pd.DataFrame({"v": [0.1]}))
 
 
+@pytest.mark.slow
 def test_save_and_load_in_another_process(model, data, tmp_path):
     model.save(tmp_path / "model")
     Z = data.Z[:40]
@@ -177,6 +181,7 @@ def test_solver_objects_survive_saving(data, tmp_path):
     assert ContextualDAG.load(tmp_path / "model").acyclicity == Order(cut=0.05, starts=2)
 
 
+@pytest.mark.slow
 def test_other_selections(data):
     train = data[:300]
     edges = {}
@@ -198,6 +203,7 @@ def test_select_gives_the_number_of_edges_asked_for(model, data):
         assert (W != 0).sum() / len(W) == pytest.approx(wanted, abs=0.25)
 
 
+@pytest.mark.slow
 def test_mini_batches_learn_as_well(data):
     train, test = data[:1000], data[1000:]
     model = ContextualDAG(**QUICK, batch_size=250).fit(train.X, train.Z)
@@ -213,6 +219,7 @@ def test_one_context_feature_may_be_a_plain_sequence(data):
     assert [feature.name for feature in by_name.context_features_] == ["z1"]
 
 
+@pytest.mark.slow
 def test_a_bar_on_a_terminal_and_lines_now_and_then_elsewhere(data, capfd, monkeypatch):
     quick = {"hidden_layers": (4,), "max_epochs": 3, "n_budgets": 2, "random_state": 0}
     ContextualDAG(**quick).fit(data.X[:100], data.Z[:100])
@@ -236,6 +243,7 @@ def test_a_bar_on_a_terminal_and_lines_now_and_then_elsewhere(data, capfd, monke
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.slow
 def test_paper_settings(data):
     model = ContextualDAG.paper(n_budgets=5, hidden_layers=(16,), random_state=0)
     assert model.acyclicity == "logdet"
@@ -336,6 +344,7 @@ np.savez(folder + "/done.npz", W=model.adjacency(data["Z"]), path=model.path_.dr
 """
 
 
+@pytest.mark.slow
 def test_a_killed_fit_goes_on_to_the_same_model(data, tmp_path):
     X, Z = data.X[:300], data.Z[:300]
     whole = ContextualDAG(hidden_layers=(32,), n_members=1, random_state=7).fit(X, Z)

@@ -17,6 +17,8 @@ from contextualdag.network import Dropout, auto_dropout
 from contextualdag.training.checkpoint import Checkpoint
 from contextualdag.training.ensemble import draw_networks
 
+pytestmark = pytest.mark.slow
+
 QUICK = {"hidden_layers": (32,), "learning_rate": 1e-2, "n_members": 3, "random_state": 0}
 
 

@@ -11,6 +11,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from contextualdag import ContextualDAG
 from contextualdag.datasets import make_varying_dag
 
+pytestmark = pytest.mark.slow
+
 SMALL = ContextualDAG(hidden_layers=(4,), n_members=1, max_epochs=2, n_budgets=2, random_state=0)
 EXCEPTIONS = {
     "check_fit_score_takes_y": "the second argument is called Z, the context, not y",

@@ -7,6 +7,8 @@ import pytest
 
 from contextualdag.explorer.app import make_app
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def app(model):

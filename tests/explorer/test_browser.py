@@ -25,7 +25,10 @@ from contextualdag.explorer.view import Picked
 from tests.explorer.browser_page import Page
 
 CHROMIUM, DRIVER = (shutil.which(name) for name in ("chromium", "chromedriver"))
-pytestmark = pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="needs the programs chromium and chromedriver")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="needs the programs chromium and chromedriver"),
+]
 
 FLAGS = (
     "--headless=new",
@@ -63,7 +66,10 @@ def driver(tmp_path_factory):
     driver.quit()
 
 
-@pytest.fixture(scope="module", params=MODELS)
+@pytest.fixture(
+    scope="module",
+    params=["simulated", *(pytest.param(name, marks=pytest.mark.long) for name in ("demo", "drugs"))],
+)
 def subject(request):
     return request.param
 

@@ -17,6 +17,8 @@ from contextualdag.explorer.graphs import FittedGraphs
 from contextualdag.explorer.layout import page
 from contextualdag.explorer.view import Picked
 
+pytestmark = pytest.mark.slow
+
 SCREEN = {"width": 700, "height": 500, "dark": False}
 
 

@@ -8,6 +8,8 @@ import pytest
 from contextualdag.explorer.details import caption, details, edge_table, total_effects
 from contextualdag.explorer.view import Picked
 
+pytestmark = pytest.mark.slow
+
 
 def test_total_effects_are_sums_over_all_paths():
     rng = np.random.default_rng(0)

@@ -8,6 +8,8 @@ from contextualdag.explorer.elements import elements, shown_edges, signed, style
 from contextualdag.explorer.placement import Placement
 from contextualdag.explorer.view import Picked
 
+pytestmark = pytest.mark.slow
+
 A = np.array([[0, 0.5, 0, 0], [0, 0, -1.0, 0.3], [0, 0, 0, 0], [0, 0, 0, 0]])
 B = np.array([[0, 0, 0, 0], [0.5, 0, 1.0, 0], [0, 0, 0, 0.2], [0, 0, 0, 0]])
 PLACES = np.array([[0.0, 0.0], [0.0, -1.0], [-1.0, -2.0], [1.0, -2.0]])

@@ -6,6 +6,8 @@ import pytest
 from contextualdag.errors import InvalidInputError
 from contextualdag.explorer.features import Control, density, density_picture
 
+pytestmark = pytest.mark.slow
+
 
 def of(values, name="z"):
     return Control(name, tuple(np.quantile(values, np.linspace(0, 1, 101))), {})

@@ -5,6 +5,8 @@ import pytest
 
 from contextualdag.explorer.placement import Placement
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(("width", "height"), [(900, 600), (380, 340), (300, 460)])
 @pytest.mark.parametrize("p", [1, 5, 20, 50])

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from contextualdag.explorer.view import Picked
 
+pytestmark = pytest.mark.slow
+
 
 def views(graphs):
     default = graphs.default

@@ -16,6 +16,8 @@ from contextualdag.paper import drug
 from contextualdag.paper.drug import DrugFit, read_study, run_drug
 from contextualdag.paper.drug_report import compare_edges, comparison, describe, write_drug_report
 
+pytestmark = pytest.mark.slow
+
 REAL = Path(__file__).parents[3] / "shared" / "datasets" / "drug_consumption.data"
 PUBLISHED_SHA256 = drug_consumption._SHA256
 TINY = {"n_members": 1, "hidden_layers": (4,), "n_budgets": 4, "max_epochs": 3, "patience": 1}

@@ -18,6 +18,8 @@ from contextualdag.paper.illustration import (
     write_illustration,
 )
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):

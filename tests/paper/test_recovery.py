@@ -26,6 +26,8 @@ from contextualdag.paper.recovery import (
 )
 from contextualdag.paper.recovery_figures import draw, published, summarise, with_published, write_figure
 
+pytestmark = pytest.mark.slow
+
 SMALL = Figure("varying", "erdos-renyi", "n", "Small", (60, 90), (5,), (2,))
 
 

@@ -10,6 +10,8 @@ from contextualdag.paper import timing
 from contextualdag.paper.timing import COLUMNS, measure, read_table, sizes
 from contextualdag.paper.timing_figures import draw_times, write_timing_figure
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def small(monkeypatch):

@@ -4,6 +4,8 @@ import pytest
 from contextualdag.contexts import ContextFeature
 from contextualdag.plotting.contexts import drawn_contexts, value_text, values_along
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(
     ("value", "text"),

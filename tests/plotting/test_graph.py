@@ -39,6 +39,7 @@ def test_a_graph_without_edges_can_be_drawn():
     assert not ax.patches
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("p", "size"), [(5, (3, 6)), (20, (6.4, 4.8)), (20, (3.5, 6)), (20, (12, 3)), (50, (6.4, 4.8))])
 def test_labels_do_not_overlap_and_stay_inside(p, size):
     names = [f"{LONG[i % 6]} {i}" if p <= 20 else f"x{i}" for i in range(p)]

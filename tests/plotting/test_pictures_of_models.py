@@ -8,6 +8,8 @@ from contextualdag import ContextualDAG
 from contextualdag.errors import ContextualDAGError, InvalidInputError
 from tests.plotting.conftest import assert_all_inside
 
+pytestmark = pytest.mark.slow
+
 
 def test_models_without_a_context(fixed):
     assert fixed.plot_graph().get_title() == ""

@@ -77,6 +77,7 @@ def test_empty_graphs_stay_empty(acyclicity):
     assert torch.equal(acyclicity(torch.zeros(40, 9, 9)), torch.zeros(40, 9, 9))
 
 
+@pytest.mark.slow
 @every_acyclicity
 def test_number_of_threads_changes_nothing(acyclicity, gaussian):
     W = gaussian(2500, 9, torch.float32)  # enough that five threads are worth it

@@ -83,6 +83,7 @@ print(os.waitpid(child, 0)[1])
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_forked_child_does_not_hang():
     done = subprocess.run([sys.executable, "-c", FORKED], capture_output=True, text=True, check=True)  # noqa: S603

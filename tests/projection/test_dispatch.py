@@ -8,6 +8,8 @@ from contextualdag.errors import InvalidParameterError
 from contextualdag.projection import DAGProjection
 from contextualdag.projection.kernels import dispatch
 
+pytestmark = pytest.mark.slow
+
 WITHOUT_NUMBA = """
 import sys, warnings
 sys.modules["numba"] = None  # every import of it now fails
@@ -73,6 +75,7 @@ print(Order()(torch.tensor([[[0.0, 3.0], [2.0, 0.0]]])).tolist())
 """
 
 
+@pytest.mark.long
 def test_without_a_place_for_the_cache():
     done = subprocess.run([sys.executable, "-c", UNWRITABLE], capture_output=True, text=True, check=True)  # noqa: S603
     assert done.stdout.strip() == "[[[0.0, 3.0], [0.0, 0.0]]]"

@@ -213,6 +213,7 @@ def test_repr_shows_the_settings():
     assert repr(DAGProjection(2.5)) == "DAGProjection(l1_budget=2.5, acyclicity=Order(cut=0.0, starts=3, kernel='auto'))"
 
 
+@pytest.mark.slow
 def test_works_inside_a_compiled_model(gaussian):
     model = torch.compile(nn.Sequential(nn.Identity(), DAGProjection(1.0)), backend="eager")
     W = gaussian(5, 4).requires_grad_()

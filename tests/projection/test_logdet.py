@@ -43,6 +43,7 @@ def algorithm_1(W_tilde, s=1.0, mu=1.0, alpha=0.5, steps=10, tolerance=1e-2, max
     return support, iterations
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "p", "density"), [(6, 5, 1.0), (4, 8, 1.0), (6, 6, 0.4), (1, 10, 1.0)])
 def test_paper_exact_follows_algorithm_1(gaussian, n, p, density):
     W = gaussian(n, p, density=density)
@@ -56,6 +57,7 @@ def test_paper_exact_follows_algorithm_1(gaussian, n, p, density):
     assert torch.equal(LogDet(paper_exact=True)(W), break_cycles(unrepaired))
 
 
+@pytest.mark.slow
 def test_paper_exact_depends_on_the_batch_and_is_cyclic(gaussian):
     # The two properties that make the default mode necessary; if they vanish, the mode is not the paper's.
     W = gaussian(40, 10)
@@ -66,6 +68,7 @@ def test_paper_exact_depends_on_the_batch_and_is_cyclic(gaussian):
     assert float(is_acyclic(together).double().mean()) < 0.5
 
 
+@pytest.mark.slow
 def test_paper_exact_restores_a_sample_that_left_the_domain():
     # A step of 3 takes the two-cycle out of the domain, where the descent diverges to NaN.
     W = torch.ones(1, 2, 2, dtype=torch.float64) - torch.eye(2)

@@ -12,6 +12,8 @@ pytest.importorskip("triton", reason="Triton has no build for this machine")
 
 from contextualdag.projection.kernels import l1_triton, logdet_triton, order_triton
 
+pytestmark = pytest.mark.slow
+
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 DESCENT = {"s": 1.0, "tolerance": 1e-2, "max_iterations": 4, "step_size": 0.5, "cut": 0.1}
 

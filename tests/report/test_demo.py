@@ -6,6 +6,8 @@ import pytest
 
 from contextualdag.report.demo import Demonstration, write_report
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def demo():

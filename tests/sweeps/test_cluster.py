@@ -19,6 +19,8 @@ from contextualdag.sweeps import cluster
 from contextualdag.sweeps.cluster import run_sweep
 from contextualdag.sweeps.store import cell_key, load_results
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("distributed")
 
 # Workers are fresh processes that import the function of a cell. They cannot import a test module under pytest's importlib
@@ -212,6 +214,7 @@ def test_a_cell_that_exits_fails(cells):
     assert cluster._attempt('{"x": 1}', cells.exit_worker).message == "SystemExit: 3"
 
 
+@pytest.mark.long
 def test_two_killed_workers_do_not_fail_a_cell(cells, tmp_path):
     def kill_twice():
         for attempt in ("first", "second"):

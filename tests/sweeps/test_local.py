@@ -8,6 +8,8 @@ from contextualdag.errors import InvalidParameterError, PersistenceError
 from contextualdag.sweeps.local import run_in_groups
 from contextualdag.sweeps.store import load_results
 
+pytestmark = pytest.mark.slow
+
 CELLS = [{"n": n, "data_set": data_set} for n in (60, 90) for data_set in range(3)]
 
 

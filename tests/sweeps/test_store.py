@@ -8,6 +8,8 @@ import pytest
 from contextualdag.errors import PersistenceError
 from contextualdag.sweeps.store import cell_key, cell_seed, load_results, locked, unfinished, write_cell
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(
     ("cell", "key", "seed"),

@@ -49,6 +49,7 @@ def test_the_compiled_solver_is_never_the_worse_one():
     assert bool((objective(S, penalty, ours) <= objective(S, penalty, plain) * (1 + 1e-4)).all())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_edges", [10, 20, 40])
 def test_against_the_dagma_package(n_edges):
     linear = pytest.importorskip("dagma.linear", reason="dagma is not installed")

@@ -16,6 +16,8 @@ from contextualdag.training.runner import Runner
 from contextualdag.training.solution import ClusterGraphs, ConstantGraph, VaryingGraphs
 from contextualdag.training.trainer import TrainingSettings
 
+pytestmark = pytest.mark.slow
+
 SETTINGS = NetworkSettings(
     acyclicity=Order(),
     selection="relaxed",

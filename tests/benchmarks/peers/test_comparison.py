@@ -17,6 +17,8 @@ from benchmarks.peers.methods import SOLVERS
 from contextualdag.errors import InvalidInputError, InvalidParameterError
 from contextualdag.paper.recovery import method_version, simulate
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[3]
 SMALL = {"design": "varying", "graph": "erdos-renyi", "n": 120, "p": 5, "m": 2, "data_set": 0}
 

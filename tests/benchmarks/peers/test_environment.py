@@ -13,6 +13,8 @@ from benchmarks.peers import environment
 from benchmarks.peers.environment import CONTEXTUALIZED, Environment, make_environment
 from contextualdag.errors import SweepError
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def packages(tmp_path_factory):

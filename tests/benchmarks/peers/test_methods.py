@@ -12,6 +12,8 @@ from benchmarks.peers.comparison import run_peer_cell
 from benchmarks.peers.methods import sort_and_regress, threshold_for
 from contextualdag.errors import InvalidInputError, SweepError
 
+pytestmark = pytest.mark.long
+
 SMALL = {"design": "varying", "graph": "erdos-renyi", "n": 120, "p": 5, "m": 2, "data_set": 0}
 
 
