@@ -72,8 +72,8 @@ def test_the_classes_of_five_nodes():
 
 @given(st.integers(0, 10**6), st.integers(2, 15), st.sampled_from([0.1, 0.3, 0.7]))
 def test_reversing_a_covered_edge_changes_nothing(seed, p, density):
-    # Chickering (1995): j -> k may be turned round within the class if the parents of k are j and the parents of j, and
-    # only then. So no other edge can be turned round alone without changing the CPDAG, or making a cycle.
+    # Chickering (1995): j -> k may be reversed within the class if the parents of k are j and the parents of j, and
+    # only then. So no other edge can be reversed alone without changing the CPDAG, or making a cycle.
     rng = np.random.default_rng(seed)
     order = rng.permutation(p)
     dag = np.triu(rng.random((p, p)) < density, k=1)[order][:, order]
@@ -81,13 +81,13 @@ def test_reversing_a_covered_edge_changes_nothing(seed, p, density):
     assert (completed | completed.T == dag | dag.T).all()
     assert (completed & dag == dag).all()
     for j, k in np.argwhere(dag):
-        turned = dag.copy()
-        turned[j, k], turned[k, j] = False, True
+        reversed_ = dag.copy()
+        reversed_[j, k], reversed_[k, j] = False, True
         parents = dag[:, j].copy()
         parents[j] = True
         covered = (dag[:, k] == parents).all()
         try:
-            same = bool((cpdag([turned])[0] == completed).all())
+            same = bool((cpdag([reversed_])[0] == completed).all())
         except CyclicGraphError:
             same = False
         assert same == covered

@@ -152,12 +152,12 @@ def test_an_order_by_name(data):
 def test_masks_hold_and_the_truth_helps(data):
     mask = order_to_mask(topological_order(torch.from_numpy(data.W))).numpy()
     train, test = slice(0, 1000), slice(1000, 1500)
-    told = SortedDAG(**QUICK).fit(data.X[train], data.Z[train], mask=mask[train])
-    W = told.adjacency(data.Z[test], mask=mask[test])
+    given = SortedDAG(**QUICK).fit(data.X[train], data.Z[train], mask=mask[train])
+    W = given.adjacency(data.Z[test], mask=mask[test])
     assert (W[~mask[test]] == 0).all()
     assert f1_score(data.W[test], W) > 0.8  # .86 when this was written
     with pytest.raises(InvalidInputError, match="needs one for new samples too"):
-        told.adjacency(data.Z[test])
+        given.adjacency(data.Z[test])
 
 
 def test_bad_masks_and_orders(data):

@@ -127,7 +127,7 @@ learning_rate, max_epochs, patience, batch_size, validation_fraction, device, ra
         X, Z, X_val, Z_val, checkpoint
             As for `ContextualDAG`.
         mask : array of bool, shape (n, p, p), optional
-            ``mask[i, j, k]`` says whether j -> k may be an edge of sample i; acyclic for every sample. Not with `order`.
+            ``mask[i, j, k]`` is true where sample i may have the edge j -> k; acyclic for every sample. Not with `order`.
         mask_val : array of bool, optional
             The same for the validation set, if there is one.
 

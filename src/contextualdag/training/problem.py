@@ -24,7 +24,7 @@ class Stage(Enum):
     POLISHING = 20_000
 
 
-# Called before each training with its stage, the points that it follows and its budget; is told of every epoch.
+# Called before each training with its stage, the points that it follows and its budget; returns a callback for epochs.
 Observer = Callable[[Stage, Sequence[PathPoint[State]], float | None], Progress]
 
 

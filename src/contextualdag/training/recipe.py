@@ -2,31 +2,35 @@
 
 `learn` is what a fit does once tables have been read. `learn_graphs` is the method for graphs that vary with the context:
 
-1. the mean of the variables given the context is removed;
-2. networks that map a context to a matrix are trained without constraints, then behind a projection that makes every
-   matrix a DAG, then for a falling sequence of budgets of the l1 norm, each from the networks of the budget before: the
-   path;
-3. points of the path are refitted on their supports without shrinkage, and their weak edges pruned;
-4. the point of least loss on rows held out is selected, or the one that the user asks for;
-5. one graph for all contexts is fitted too, and selected where it predicts rows held out as well;
-6. the refit of the selected point is trained once more, with more patience;
-7. the graphs of the members of the ensemble, each of which held out other rows, are averaged.
+1. The mean of the variables given the context is removed.
+2. The path: networks that map a context to a matrix are trained without constraints, then behind a projection that makes
+   every matrix a DAG, then for a falling sequence of budgets of the l1 norm, each from the networks of the budget before.
+3. Points of the path are refitted on their supports without shrinkage, and the weak edges of each refit are pruned.
+4. The point of least refit loss on rows held out is selected. (``selection="min"`` ends before the refits, with the least
+   validation loss; "1se" takes the sparsest point within a standard error; a number, graphs with that many edges.)
+5. One graph for all contexts is fitted too, and selected where it predicts rows held out as well.
+6. The refit of the selected point is polished: trained once more, with more patience.
+7. The graphs of the members of the ensemble, each of which held out other rows, are averaged whenever graphs are asked for.
 
-`learn_group_graphs` is the method for graphs that do not vary, or only from cluster to cluster. Problems of one shape are
-solved side by side: what the steps yield is carried out by a `contextualdag.training.runner.Runner`, which documents the
-protocol.
+Steps 2, 3 and 6 are methods of `contextualdag.training.ensemble.Ensemble`, which keeps what they reach in its path; a path
+from a checkpoint goes on where it stopped. Step 7 is `contextualdag.training.solution.Solution.graphs`. Problems of one
+shape are solved side by side: what the steps yield is carried out by a `contextualdag.training.runner.Runner`, which
+documents the protocol.
+
+`learn_group_graphs` is the method for graphs that do not vary, or only from cluster to cluster.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import torch
 from torch import Tensor
 
 from contextualdag.network import MeanNetwork
 from contextualdag.training import selection as selections
-from contextualdag.training.constant import SplitMoments, group_path, one_graph_path, penalty_grid
+from contextualdag.training.constant_graph import SplitMoments, group_path, one_graph_path, penalty_grid
 from contextualdag.training.data import Folds, Rows
 from contextualdag.training.ensemble import Ensemble, draw_networks
 from contextualdag.training.loss import Moments, errors, explained_variance, residuals, row_errors
@@ -59,7 +63,7 @@ def learn(problems: Sequence[Problem]) -> list[Outcome]:
     ]
 
 
-def learn_graphs(ensemble: "Ensemble") -> Steps[Solution]:
+def learn_graphs(ensemble: Ensemble) -> Steps[Solution]:
     """Learn a graph for every context, with an ensemble of networks."""
     settings, path = ensemble.settings, ensemble.path
 
@@ -78,12 +82,11 @@ def learn_graphs(ensemble: "Ensemble") -> Steps[Solution]:
         yield from ensemble.refit(index)
     selected = selections.least_refit_loss(path.points)
 
-    # One graph for all contexts, if it predicts rows held out as well.
+    # One graph for all contexts, if it predicts rows held out as well. It cannot heed a mask of allowed edges for each row.
     if settings.consider_constant and ensemble.folds.rows.mask is None:
         constant = one_graph_path(ensemble.folds.splits[: settings.n_folds], ensemble.problem.allowed, N_PENALTIES)
         if selections.predicts_as_well(constant, path.points, selected):
-            solution = ConstantGraph(tuple(constant), selections.least_refit_loss(constant))
-            return _select(solution, settings.selection, ensemble.folds)
+            return _select(constant, settings.selection, ensemble.folds, partial(ConstantGraph, tuple(constant)))
 
     # The refit that is reported is trained with more patience.
     if not isinstance(settings.selection, str):
@@ -93,7 +96,7 @@ def learn_graphs(ensemble: "Ensemble") -> Steps[Solution]:
     refit = path.points[selected.index].refit
     if refit is not None and not refit.polished:
         yield from ensemble.refit(selected.index, polish=True)
-    return _select(ensemble.solution(selected), settings.selection, ensemble.folds)
+    return _select(path.points, settings.selection, ensemble.folds, ensemble.solution)
 
 
 def learn_group_graphs(problem: Problem, folds: Folds) -> Solution:
@@ -108,9 +111,8 @@ def learn_group_graphs(problem: Problem, folds: Folds) -> Solution:
     penalties = settings.penalties or penalty_grid(moments.train.S, settings.n_penalties)
     with_refits = settings.selection != "min"
     points = tuple(group_path(moments, penalties, problem.allowed, settings.cut, with_refits))
-    first = selections.least_validation_loss(points)
-    solution = ConstantGraph(points, first) if centres is None else ClusterGraphs(points, first, centres)
-    return _select(solution, settings.selection, folds)
+    kind = partial(ConstantGraph, points) if centres is None else partial(ClusterGraphs, points, centres=centres)
+    return _select(points, settings.selection, folds, kind)
 
 
 def _without_means(problems: Sequence[Problem], networks: Sequence[MeanNetwork | None]) -> list[Problem]:
@@ -132,19 +134,20 @@ def _cluster(Z: Tensor, n_clusters: int | None, seed: int) -> Tensor:
     return torch.tensor(found.cluster_centers_, dtype=torch.float32, device=Z.device)
 
 
-def _select(solution: Solution, selection: str | float, folds: Folds) -> Solution:
-    """The point of a solution's path that a `selection` parameter asks for."""
-    points = solution.points
+def _select(
+    points: selections.Points, selection: str | float, folds: Folds, solution_at: Callable[[selections.Selected], Solution]
+) -> Solution:
+    """The point of a path that a `selection` parameter asks for, as a solution."""
     if not isinstance(selection, str):
-        return solution.at(selections.with_n_edges(points, selection))
+        return solution_at(selections.with_n_edges(points, selection))
     if selection == "min":
-        return solution.at(selections.least_validation_loss(points))
-    best = solution.at(selections.least_refit_loss(points))
+        return solution_at(selections.least_validation_loss(points))
+    best = solution_at(selections.least_refit_loss(points))
     if selection == "relaxed":
         return best
     _, rows, W = _predictions(best, folds)
     losses: list[float] = row_errors(errors(residuals(rows.X, W), rows), rows).tolist()
-    return solution.at(selections.within_one_standard_error(points, losses))
+    return solution_at(selections.within_one_standard_error(points, losses))  # "1se"
 
 
 def _predictions(solution: Solution, folds: Folds) -> tuple[Tensor, Rows, Tensor]:

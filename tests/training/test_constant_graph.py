@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from contextualdag.graphs import is_acyclic
-from contextualdag.training.constant import SplitMoments, group_path, one_graph_path, penalty_grid
+from contextualdag.training.constant_graph import SplitMoments, group_path, one_graph_path, penalty_grid
 from contextualdag.training.data import Rows, Split
 from contextualdag.training.loss import Moments
 
