@@ -4,7 +4,7 @@ from torch.func import functional_call, vmap
 from torch.nn import functional
 
 from contextualdag import network
-from contextualdag.network import SAMPLES_AT_ONCE, ContextNetwork, Dropout, auto_dropout
+from contextualdag.network import SAMPLES_AT_ONCE, ContextNetwork, Dropout, MeanNetwork, auto_dropout
 
 
 def gradients(weights, Z):
@@ -57,7 +57,7 @@ def test_dropout_drops_the_share_and_keeps_the_mean():
 
 
 def test_network_has_a_zero_diagonal_and_only_allowed_edges():
-    Z = torch.linspace(-1, 1, 5)[:, None]
+    Z = torch.linspace(0.1, 1, 5)[:, None]
     settings = {"hidden_layers": (16,), "activation": "silu", "dropout": 0.0}
     network = ContextNetwork(1, 2, **settings)
     assert network.last.out_features == 2
@@ -76,3 +76,10 @@ def test_a_network_can_be_built_again_from_its_shape():
     again.load_state_dict(network.state_dict())
     Z = torch.randn(4, 3)
     assert torch.equal(network.eval()(Z), again.eval()(Z))
+
+
+def test_networks_do_not_touch_the_global_random_numbers():
+    before = torch.random.get_rng_state()
+    networks = [ContextNetwork(2, 3, (8,), "silu", 0.1), MeanNetwork(2, 3, (8,), "silu")]
+    assert torch.equal(torch.random.get_rng_state(), before)
+    assert all(bool(parameter.isfinite().all()) for network in networks for parameter in network.parameters())

@@ -1,4 +1,7 @@
-"""The networks: context to matrix, and context to mean."""
+"""The networks: context to matrix, and context to mean.
+
+Their weights come from generators of their own, never from PyTorch's global one: see `initialise`.
+"""
 
 import math
 from collections.abc import Callable, Sequence
@@ -7,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+from torch.nn.utils import skip_init
 
 ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
     "elu": nn.ELU,
@@ -65,7 +69,8 @@ class ContextNetwork(nn.Module):
         if allowed is not None:
             self.allowed &= allowed.cpu()
         self.register_buffer("places", self.allowed.flatten().nonzero().flatten(), persistent=False)
-        self.last = nn.Linear(width, len(self.places))
+        self.last = _uninitialised(nn.Linear, width, len(self.places))
+        initialise(self, torch.Generator().manual_seed(0))
 
     @property
     def shape(self) -> dict[str, Any]:
@@ -132,12 +137,13 @@ class Dropout(nn.Module):
     def __init__(self, share: float) -> None:
         super().__init__()
         self.share = share
+        self.generator: torch.Generator | None = None  # on the CPU; PyTorch's own by default
 
     def forward(self, h: Tensor) -> Tensor:
         """Drop units in training, scale the others up."""
         if not self.training or self.share == 0 or h.device.type != "cpu":
             return functional.dropout(h, self.share, self.training)
-        bits = torch.empty((h.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
+        bits = torch.empty((h.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None, generator=self.generator)
         limit = round(self.share * 2**16)
         kept = bits.view(torch.int16)[: h.numel()].view(h.shape) >= limit - 2**15
         return h * kept.to(h.dtype).mul_(2**16 / (2**16 - limit))
@@ -148,9 +154,10 @@ class MeanNetwork(nn.Module):
 
     def __init__(self, n_features: int, n_nodes: int, hidden_layers: Sequence[int], activation: str) -> None:
         super().__init__()
-        self.linear = nn.Linear(n_features, n_nodes)
+        self.linear = _uninitialised(nn.Linear, n_features, n_nodes)
         self.hidden, width = _hidden(n_features, hidden_layers, activation, dropout=0.0)
-        self.last = nn.Linear(width, n_nodes)
+        self.last = _uninitialised(nn.Linear, width, n_nodes)
+        initialise(self, torch.Generator().manual_seed(0))
 
     def forward(self, z: Tensor) -> Tensor:
         """Return the means (n, p)."""
@@ -188,6 +195,12 @@ def _hidden(n_features: int, hidden_layers: Sequence[int], activation: str, drop
     layers: list[nn.Module] = []
     width = n_features
     for next_width in hidden_layers:
-        layers += [Linear(width, next_width), ACTIVATIONS[activation](), Dropout(dropout)]
+        layers += [_uninitialised(Linear, width, next_width), ACTIVATIONS[activation](), Dropout(dropout)]
         width = next_width
     return nn.Sequential(*layers), width
+
+
+def _uninitialised(kind: type[nn.Linear], n_in: int, n_out: int) -> nn.Linear:
+    """A layer whose weights are not drawn, which would take PyTorch's global random numbers."""
+    layer: nn.Linear = skip_init(kind, n_in, n_out)  # type: ignore[no-untyped-call]
+    return layer

@@ -182,6 +182,22 @@ def test_together_as_alone(data):
         assert fitted.held_out_score_ == again.held_out_score_
 
 
+def test_fits_in_several_threads_are_those_alone(data):
+    """Random numbers belong to a fit, not to the process."""
+    settings = QUICK | {"n_members": 2, "max_epochs": 10, "n_budgets": 6, "dropout": 0.5, "device": "cpu"}
+
+    def fit(seed):
+        return ContextualDAG(**(settings | {"random_state": seed})).fit(data.X[:200], data.Z[:200]).adjacency(data.Z[500:])
+
+    alone = [fit(seed) for seed in range(3)]
+    state = torch.random.get_rng_state()
+    with ThreadPoolExecutor(3) as pool:
+        together = list(pool.map(fit, range(3)))
+    for ours, theirs in zip(together, alone, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    assert torch.equal(torch.random.get_rng_state(), state)
+
+
 def test_together_all_or_none(data):
     models = [ContextualDAG(**QUICK), ContextualDAG(**QUICK)]
     with pytest.raises(InvalidInputError, match="X must be finite"):

@@ -226,7 +226,9 @@ def _progress(model: "GraphEstimator") -> AbstractContextManager[FitProgress | N
 
 
 def _own_random_numbers(device: torch.device) -> AbstractContextManager[None]:
-    """Leave the global random numbers as they were."""
+    """Leave the global random numbers as they were. On the CPU nothing touches them: trainings have their own generators."""
+    if device.type == "cpu":
+        return contextlib.nullcontext()
     forked: AbstractContextManager[None] = torch.random.fork_rng([device] if device.type == "cuda" else [])
     return forked
 

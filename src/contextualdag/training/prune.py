@@ -17,6 +17,7 @@ from torch import Tensor
 
 from contextualdag.projection import Order
 from contextualdag.projection.ordering import TRAINING_STARTS
+from contextualdag.threads import side_by_side
 from contextualdag.training.data import Folds, Rows
 from contextualdag.training.loss import gains, graph_loss
 from contextualdag.training.trainer import Fit, Learned
@@ -141,7 +142,13 @@ def prune(fits: tuple[Fit[Learned], ...], weights: Sequence[Tensor], folds: Fold
     The averages keep as many edges as their members do on average. Their own loss would keep more: an edge that few members
     have gets a small weight in the average and still helps a little. And there may be no row that all members held out.
     """
-    members = [_prune_member(W[index], folds.rows[index]) for W, index in zip(weights, folds.held_out, strict=True)]
+
+    def prune_one(k: int) -> _Member:
+        return _prune_member(weights[k][folds.held_out[k]], folds.rows[folds.held_out[k]])
+
+    indices = range(len(weights))
+    on_cpu = folds.rows.X.device.type == "cpu"
+    members = side_by_side(prune_one, indices) if on_cpu else [prune_one(k) for k in indices]
     loss = sum(min(member.curve.losses) for member in members) / len(members)
     split_half_loss = sum(member.split_half_loss for member in members) / len(members)
     if len(members) == 1:

@@ -29,6 +29,7 @@ import torch
 from torch import Tensor
 
 from contextualdag.network import MeanNetwork
+from contextualdag.threads import one_thread_each
 from contextualdag.training import selection as selections
 from contextualdag.training.constant_graph import SplitMoments, group_path, one_graph_path, penalty_grid
 from contextualdag.training.data import Folds, Rows
@@ -45,6 +46,11 @@ ROWS_IN_A_CLUSTER = 100
 
 def learn(problems: Sequence[Problem]) -> list[Outcome]:
     """Solve problems of one shape, side by side where that helps."""
+    with one_thread_each(problems[0].split.train.X.device):
+        return _learn(problems)
+
+
+def _learn(problems: Sequence[Problem]) -> list[Outcome]:
     drawn = [draw_networks(problem) for problem in problems]
     means = [networks.mean for networks in drawn]
     problems = _without_means(problems, means)

@@ -9,17 +9,20 @@ The protocol. A step of the recipe that needs trained networks is a generator. I
 
 So that several models can be fitted at once, a `Runner` drives their generators round by round: it collects what all of them
 ask for, carries it out, and sends the outcome back. On a GPU the trainings of one round run side by side in one CUDA graph,
-elsewhere one after another. A single fit is the case of one generator.
+elsewhere on one thread each. A single fit is the case of one generator.
 """
 
+import copy
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 import torch
 from torch import nn
 
 from contextualdag.projection import DAGProjection
+from contextualdag.threads import side_by_side
 from contextualdag.training.cuda_graph import GraphTrainer, can_capture
 from contextualdag.training.data import Rows, Split
 from contextualdag.training.trainer import Fit, NoProjection, State, Training, TrainingSettings, train
@@ -88,7 +91,8 @@ class Runner:
             if can_capture(layer, self._splits[0], self._settings):
                 fits |= self._graph_trainer(projected, layer).run(some)
             else:
-                fits |= {slot: self._train_alone(slot, layer, training) for slot, training in some.items()}
+                alone = partial(self._train_alone, trainings=some, layer=layer)
+                fits |= dict(zip(some, side_by_side(alone, list(some)), strict=True))
         return dict(sorted(fits.items()))
 
     def _graph_trainer(self, projected: bool, layer: nn.Module) -> GraphTrainer:
@@ -98,15 +102,20 @@ class Runner:
             self._graph_trainers[projected] = GraphTrainer(self._network, layer, splits, self._settings)
         return self._graph_trainers[projected]
 
-    def _train_alone(self, slot: int, layer: nn.Module, training: Training) -> Fit[State]:
-        split = self._splits[slot]
+    def _train_alone(self, slot: int, trainings: Mapping[int, Training], layer: nn.Module) -> Fit[State]:
+        """Carry out one training with a network, a layer and random numbers of its own: others may run at the same time."""
+        training, split = trainings[slot], self._splits[slot]
         split = Split(replace(split.train, mask=training.mask), replace(split.held_out, mask=training.mask_val))
-        self._network.load_state_dict(training.start)
-        if training.l1_budget is not None:
-            self._layer.l1_budget = training.l1_budget
-        torch.manual_seed(training.seed)
+        network, layer = copy.deepcopy(self._network), copy.deepcopy(layer)
+        network.load_state_dict(training.start)
+        if isinstance(layer, DAGProjection) and training.l1_budget is not None:
+            layer.l1_budget = training.l1_budget
+        generator = torch.Generator().manual_seed(training.seed)
+        if split.train.X.device.type != "cpu":
+            torch.manual_seed(training.seed)  # dropout elsewhere has no generator of its own
         settings = replace(self._settings, patience=training.patience * self._settings.patience)
-        return train(self._network, layer, split, settings, progress=training.progress, keep_last=training.keep_last)
+        keep_last, progress = training.keep_last, training.progress
+        return train(network, layer, split, settings, progress=progress, keep_last=keep_last, generator=generator)
 
 
 def _with_masks(split: Split) -> Split:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from contextualdag.errors import TrainingError
+from contextualdag.network import Dropout
 from contextualdag.training.data import Rows, Split
 from contextualdag.training.loss import errors, mean_error, residuals
 
@@ -153,8 +154,11 @@ def train(
     residuals_of: Residuals = graph_residuals,
     progress: Progress | None = None,
     keep_last: bool = False,
+    generator: torch.Generator | None = None,
 ) -> Fit[State]:
     """Minimise the mean error, and leave the network at its best weights, or with `keep_last` at its last.
+
+    `generator` is the source of dropout and of the order of batches on the CPU; by default PyTorch's own.
 
     Each epoch evaluates the current weights, on the rows held out with the threshold of the epoch's first batch, and then
     moves them.
@@ -170,13 +174,16 @@ def train(
         torch.autograd.backward(loss)
         optimiser.step()
 
+    for module in network.modules():
+        if isinstance(module, Dropout):
+            module.generator = generator
     standing = Standing.start(torch.tensor(True))
     patience = torch.tensor(settings.patience)
     best = copy_state(network)
     for epoch in range(settings.max_epochs):
         network.train()
         layer.train()
-        batches = _batches(split.train, settings.batch_size)
+        batches = _batches(split.train, settings.batch_size, generator)
         loss = loss_of(next(batches))
         network.eval()
         layer.eval()
@@ -210,12 +217,12 @@ def divergence(validation_loss: float, epoch: int, settings: TrainingSettings) -
     )
 
 
-def _batches(rows: Rows, size: int | None) -> Iterator[Rows]:
+def _batches(rows: Rows, size: int | None, generator: torch.Generator | None) -> Iterator[Rows]:
     """All samples at once, or in a new order in batches; a last batch of fewer than `size` joins the one before."""
     n = len(rows)
     if size is None or size >= n:
         yield rows
         return
-    order = torch.randperm(n).to(rows.X.device)
+    order = torch.randperm(n, generator=generator).to(rows.X.device)
     for index in order.tensor_split(n // size):
         yield rows[index]

@@ -2,13 +2,13 @@
 
 import ctypes
 import functools
-import itertools
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import torch
+
+from contextualdag.threads import n_threads, side_by_side
 
 SLICES_PER_THREAD = 8
 _IMPORTED_IN = os.getpid()
@@ -55,7 +55,7 @@ def _rest_openmp_threads() -> None:
 
 
 def over_samples(kernel: Callable[..., None], n: int, worth_a_thread: int, *args: Any) -> None:
-    """Call ``kernel(start, stop, *args)`` on slices that cover 0..n, on as many threads as PyTorch uses.
+    """Call ``kernel(start, stop, *args)`` on slices that cover 0..n, on as many threads as `n_threads` says.
 
     `worth_a_thread` is the number of samples below which another thread costs more than it saves: about a millisecond of
     work.
@@ -67,21 +67,12 @@ def over_samples(kernel: Callable[..., None], n: int, worth_a_thread: int, *args
     at once, as a Dask worker's do, and its OpenMP layer aborts after a fork. Our threads exist only during the call, so
     a forked child misses none.
     """
-    workers = min(torch.get_num_threads(), n // worth_a_thread)
+    workers = min(n_threads(), n // worth_a_thread)
     if workers <= 1:
         kernel(0, n, *args)
         return
     n_slices = min(workers * SLICES_PER_THREAD, n)
     cuts = [n * s // n_slices for s in range(n_slices + 1)]
-    take = itertools.count()  # next() on it is atomic
-
-    def work() -> None:
-        while (s := next(take)) < n_slices:
-            kernel(cuts[s], cuts[s + 1], *args)
-
-    _rest_openmp_threads()
-    with ThreadPoolExecutor(workers - 1) as pool:
-        others = [pool.submit(work) for _ in range(workers - 1)]
-        work()
-        for other in others:
-            other.result()
+    if torch.get_num_threads() > 1:
+        _rest_openmp_threads()
+    side_by_side(lambda s: kernel(cuts[s], cuts[s + 1], *args), range(n_slices))

@@ -1,0 +1,97 @@
+"""Work side by side on the CPU: one thread for each piece, and none that burns a core while it waits.
+
+Networks are small, so PyTorch's own threads gain little within one operation, and they spin while they wait for one another:
+two fits on the same cores then take many times as long as one after the other. So within a fit PyTorch uses one thread, and
+independent trainings and samples use the cores.
+"""
+
+import contextlib
+import itertools
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+import torch
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class _Limit:
+    """PyTorch's number of threads is that of the whole process, and fits may run in several threads of it."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.n_inside = 0
+        self.n_threads = 1
+        self.worker = threading.local()
+
+
+_limit = _Limit()
+
+
+@contextlib.contextmanager
+def one_thread_each(device: torch.device) -> Iterator[None]:
+    """Let PyTorch use one thread within, so that `side_by_side` has the others; nothing changes for a GPU."""
+    if device.type != "cpu":
+        yield
+        return
+    with _limit.lock:
+        if _limit.n_inside == 0:
+            _limit.n_threads = torch.get_num_threads()
+            torch.set_num_threads(1)
+        _limit.n_inside += 1
+    try:
+        yield
+    finally:
+        with _limit.lock:
+            _limit.n_inside -= 1
+            if _limit.n_inside == 0:
+                torch.set_num_threads(_limit.n_threads)
+
+
+def n_threads() -> int:
+    """Number of threads that may run side by side here: PyTorch's, or those that it left; one within `side_by_side`."""
+    if getattr(_limit.worker, "is_busy", False):
+        return 1
+    with _limit.lock:
+        return _limit.n_threads if _limit.n_inside else torch.get_num_threads()
+
+
+def side_by_side(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+    """Call a function of independent items on as many threads as there may be; results are in the order of the items.
+
+    Each thread takes the next item when it has finished one. If a call fails, the others end and its error is raised.
+
+    Examples
+    --------
+    >>> from contextualdag.threads import side_by_side
+    >>> side_by_side(lambda x: x * x, [1, 2, 3])
+    [1, 4, 9]
+    """
+    workers = min(n_threads(), len(items))
+    if workers <= 1:
+        return [function(item) for item in items]
+    results: dict[int, Result] = {}
+    take = itertools.count()  # next() on it is atomic
+    failed = threading.Event()
+
+    def work() -> None:
+        _limit.worker.is_busy = True
+        try:
+            while (index := next(take)) < len(items) and not failed.is_set():
+                results[index] = function(items[index])
+        except BaseException:
+            failed.set()
+            raise
+        finally:
+            _limit.worker.is_busy = False
+
+    # The calling thread works too, so that an interruption from the keyboard reaches it.
+    with ThreadPoolExecutor(workers - 1) as pool:
+        others = [pool.submit(work) for _ in range(workers - 1)]
+        work()
+        for other in others:
+            other.result()
+    return [results[index] for index in range(len(items))]
