@@ -4,7 +4,7 @@ from torch.func import functional_call, vmap
 from torch.nn import functional
 
 from contextualdag import network
-from contextualdag.network import SAMPLES_AT_ONCE, ContextNetwork, Dropout, MeanNetwork, auto_dropout
+from contextualdag.network import SAMPLES_AT_ONCE, ContextNetwork, Dropout, MeanNetwork, PairNetwork, auto_dropout
 
 
 def gradients(weights, Z):
@@ -83,3 +83,23 @@ def test_networks_do_not_touch_the_global_random_numbers():
     networks = [ContextNetwork(2, 3, (8,), "silu", 0.1), MeanNetwork(2, 3, (8,), "silu")]
     assert torch.equal(torch.random.get_rng_state(), before)
     assert all(bool(parameter.isfinite().all()) for network in networks for parameter in network.parameters())
+
+
+def test_a_network_of_some_pairs():
+    """It computes entries of the matrices, and gives back what it has learned of them."""
+    allowed = torch.ones(3, 3, dtype=torch.bool)
+    allowed[0, 1] = False
+    network, Z = ContextNetwork(2, 3, (8,), "silu", 0.0, allowed), torch.randn(5, 2)
+    before = network(Z).detach()
+    pairs = torch.tensor([2, 6])  # 0 -> 2 and 2 -> 0
+    part = PairNetwork(network, pairs)
+    torch.testing.assert_close(part(Z), before.flatten(1)[:, pairs])
+    with torch.no_grad():
+        part.last.weight.mul_(2)
+        part.last.bias.add_(1)
+    assert torch.equal(network(Z), before)
+    part.merge_into(network)
+    after = network(Z)
+    torch.testing.assert_close(after.flatten(1)[:, pairs], part(Z))
+    others = torch.tensor([k for k in range(9) if k not in (2, 6)])
+    assert torch.equal(after.flatten(1)[:, others], before.flatten(1)[:, others])

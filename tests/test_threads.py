@@ -6,7 +6,7 @@ import time
 import pytest
 import torch
 
-from contextualdag.threads import n_threads, one_thread_each, side_by_side
+from contextualdag.threads import in_turns, n_threads, one_thread_each, side_by_side
 
 CPU = torch.device("cpu")
 
@@ -89,3 +89,31 @@ def test_an_error_ends_the_others_and_is_raised():
         side_by_side(fail_early, range(1000))
     assert len(begun) < 100
     assert n_threads() == 3
+
+
+def test_more_jobs_than_threads_take_turns():
+    """Four jobs of ten steps on three threads: none runs ahead of the others by more than a few steps."""
+    steps = [0, 0, 0, 0]
+    furthest = []
+
+    def job(k):
+        for _ in range(10):
+            time.sleep(0.002)
+            steps[k] += 1
+            furthest.append(max(steps) - min(steps))
+            yield
+        return k
+
+    assert in_turns([job(k) for k in range(4)]) == [0, 1, 2, 3]
+    assert steps == [10] * 4
+    assert max(furthest) < 8
+
+
+def test_one_thread_runs_jobs_to_their_end_too():
+    torch.set_num_threads(1)
+
+    def job(k):
+        yield
+        return k, n_threads()
+
+    assert in_turns([job(0), job(1)]) == [(0, 1), (1, 1)]

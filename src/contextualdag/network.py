@@ -3,6 +3,7 @@
 Their weights come from generators of their own, never from PyTorch's global one: see `initialise`.
 """
 
+import copy
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,7 +11,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from torch.nn.utils import skip_init
 
 ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
     "elu": nn.ELU,
@@ -69,7 +69,7 @@ class ContextNetwork(nn.Module):
         if allowed is not None:
             self.allowed &= allowed.cpu()
         self.register_buffer("places", self.allowed.flatten().nonzero().flatten(), persistent=False)
-        self.last = _uninitialised(nn.Linear, width, len(self.places))
+        self.last = PlainLinear(width, len(self.places))
         initialise(self, torch.Generator().manual_seed(0))
 
     @property
@@ -87,7 +87,49 @@ class ContextNetwork(nn.Module):
         return linear(self.hidden(z), weight, bias).view(-1, p, p)
 
 
-class Linear(nn.Linear):
+class PairNetwork(nn.Module):
+    """A `ContextNetwork` that only computes some entries of its matrices, W~ (n, l): cheaper where few edges are possible.
+
+    It starts from the weights of the network, and `merge_into` gives it back what was learned.
+
+    Parameters
+    ----------
+    network : ContextNetwork
+        The network; it is not changed.
+    pairs : Tensor of int64, shape (l,)
+        Allowed entries of the matrices, as positions in the flattened matrix.
+    """
+
+    def __init__(self, network: ContextNetwork, pairs: Tensor) -> None:
+        super().__init__()
+        self.hidden = copy.deepcopy(network.hidden)
+        self._rows = torch.searchsorted(network.places, pairs)
+        self.last = Linear(network.last.in_features, len(pairs))
+        with torch.no_grad():
+            self.last.weight.copy_(network.last.weight[self._rows])
+            self.last.bias.copy_(network.last.bias[self._rows])
+
+    def forward(self, z: Tensor) -> Tensor:
+        """Return the entries (n, l)."""
+        output: Tensor = self.last(self.hidden(z))
+        return output
+
+    @torch.no_grad()
+    def merge_into(self, network: ContextNetwork) -> None:
+        """Set the weights of a network to those learned here; its other entries keep theirs."""
+        network.hidden.load_state_dict(self.hidden.state_dict())
+        network.last.weight[self._rows] = self.last.weight
+        network.last.bias[self._rows] = self.last.bias
+
+
+class PlainLinear(nn.Linear):
+    """As `torch.nn.Linear`, with weights that `initialise` draws: PyTorch would take them from its global generator."""
+
+    def reset_parameters(self) -> None:
+        """Draw nothing."""
+
+
+class Linear(PlainLinear):
     """As `torch.nn.Linear`, by way of `linear`."""
 
     def forward(self, h: Tensor) -> Tensor:
@@ -154,9 +196,9 @@ class MeanNetwork(nn.Module):
 
     def __init__(self, n_features: int, n_nodes: int, hidden_layers: Sequence[int], activation: str) -> None:
         super().__init__()
-        self.linear = _uninitialised(nn.Linear, n_features, n_nodes)
+        self.linear = PlainLinear(n_features, n_nodes)
         self.hidden, width = _hidden(n_features, hidden_layers, activation, dropout=0.0)
-        self.last = _uninitialised(nn.Linear, width, n_nodes)
+        self.last = PlainLinear(width, n_nodes)
         initialise(self, torch.Generator().manual_seed(0))
 
     def forward(self, z: Tensor) -> Tensor:
@@ -195,12 +237,6 @@ def _hidden(n_features: int, hidden_layers: Sequence[int], activation: str, drop
     layers: list[nn.Module] = []
     width = n_features
     for next_width in hidden_layers:
-        layers += [_uninitialised(Linear, width, next_width), ACTIVATIONS[activation](), Dropout(dropout)]
+        layers += [Linear(width, next_width), ACTIVATIONS[activation](), Dropout(dropout)]
         width = next_width
     return nn.Sequential(*layers), width
-
-
-def _uninitialised(kind: type[nn.Linear], n_in: int, n_out: int) -> nn.Linear:
-    """A layer whose weights are not drawn, which would take PyTorch's global random numbers."""
-    layer: nn.Linear = skip_init(kind, n_in, n_out)  # type: ignore[no-untyped-call]
-    return layer

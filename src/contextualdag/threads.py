@@ -5,10 +5,10 @@ two fits on the same cores then take many times as long as one after the other. 
 independent trainings and samples use the cores.
 """
 
+import collections
 import contextlib
-import itertools
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
@@ -16,6 +16,7 @@ import torch
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+Job = Generator[None, None, Result]
 
 
 class _Limit:
@@ -70,28 +71,67 @@ def side_by_side(function: Callable[[Item], Result], items: Sequence[Item]) -> l
     >>> side_by_side(lambda x: x * x, [1, 2, 3])
     [1, 4, 9]
     """
-    workers = min(n_threads(), len(items))
-    if workers <= 1:
-        return [function(item) for item in items]
+
+    def job(item: Item) -> Job[Result]:
+        yield from ()
+        return function(item)
+
+    return in_turns([job(item) for item in items])
+
+
+def in_turns(jobs: Sequence[Job[Result]]) -> list[Result]:
+    """Run generators to their end on as many threads as there may be, and return what they return, in their order.
+
+    A thread takes a job for one step at a time, up to its next yield. So three jobs on two threads keep both busy until all
+    are nearly done, where one after another the third would have a thread to itself. If a job fails, the others end and its
+    error is raised.
+
+    Examples
+    --------
+    >>> from contextualdag.threads import in_turns
+    >>> def count(n):
+    ...     for _ in range(n):
+    ...         yield
+    ...     return n
+    >>> in_turns([count(3), count(1)])
+    [3, 1]
+    """
     results: dict[int, Result] = {}
-    take = itertools.count()  # next() on it is atomic
+    waiting = collections.deque(range(len(jobs)))  # its methods are atomic
     failed = threading.Event()
 
     def work() -> None:
+        # A job that is not waiting has a thread already, so a thread that finds none is not needed any more.
+        while waiting and not failed.is_set():
+            try:
+                index = waiting.popleft()
+            except IndexError:
+                return
+            try:
+                next(jobs[index])
+            except StopIteration as end:
+                results[index] = end.value
+            else:
+                waiting.append(index)
+
+    def work_alone() -> None:
         _limit.worker.is_busy = True
         try:
-            while (index := next(take)) < len(items) and not failed.is_set():
-                results[index] = function(items[index])
+            work()
         except BaseException:
             failed.set()
             raise
         finally:
             _limit.worker.is_busy = False
 
-    # The calling thread works too, so that an interruption from the keyboard reaches it.
-    with ThreadPoolExecutor(workers - 1) as pool:
-        others = [pool.submit(work) for _ in range(workers - 1)]
+    workers = min(n_threads(), len(jobs))
+    if workers <= 1:
         work()
-        for other in others:
-            other.result()
-    return [results[index] for index in range(len(items))]
+    else:
+        # The calling thread works too, so that an interruption from the keyboard reaches it.
+        with ThreadPoolExecutor(workers - 1) as pool:
+            others = [pool.submit(work_alone) for _ in range(workers - 1)]
+            work_alone()
+            for other in others:
+                other.result()
+    return [results[index] for index in range(len(jobs))]

@@ -14,6 +14,7 @@ from contextualdag.training.loss import (
     graph_loss,
     mean_error,
     moment_errors,
+    pair_residuals,
     residuals,
     row_errors,
 )
@@ -46,6 +47,15 @@ def test_residuals_and_their_gradient(rows, W):
     np.testing.assert_allclose(array_residuals(rows.X.numpy(), W.numpy()), expected.numpy())
     torch.testing.assert_close(residuals(rows.X, torch.stack([W, 2 * W]))[0], expected)
     assert torch.autograd.gradcheck(lambda W: residuals(rows.X, W), W.clone().requires_grad_())
+
+
+def test_residuals_of_some_pairs_alone(rows, W):
+    pairs = torch.tensor([1, 5])  # x1 -> x2 and x2 -> x3
+    only = torch.zeros_like(W)
+    only[:, 0, 1], only[:, 1, 2] = W[:, 0, 1], W[:, 1, 2]
+    torch.testing.assert_close(pair_residuals(rows.X, W.flatten(1)[:, pairs], pairs), residuals(rows.X, only))
+    nothing = torch.zeros(0, dtype=torch.int64)
+    assert torch.equal(pair_residuals(rows.X, W.flatten(1)[:, nothing], nothing), rows.X)
 
 
 def test_the_loss_is_the_mean_of_squares(rows, W):

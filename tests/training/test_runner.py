@@ -1,5 +1,7 @@
 """Models whose trainings run side by side."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -8,7 +10,7 @@ from contextualdag.network import ContextNetwork, initialise
 from contextualdag.projection import DAGProjection
 from contextualdag.training.data import Rows, Split
 from contextualdag.training.runner import Runner
-from contextualdag.training.trainer import Training, TrainingSettings, copy_state
+from contextualdag.training.trainer import NoProjection, Training, TrainingSettings, copy_state, train
 
 on_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 on_both = pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=[pytest.mark.gpu, on_gpu])])
@@ -83,3 +85,27 @@ def test_members_of_one_model_get_their_own_fits():
     alone = [runner.train({slot: Training(start)})[slot].validation_loss for slot in (0, 1)]
     assert both == [alone]
     assert alone[0] != alone[1]
+
+
+def test_a_refit_on_live_pairs_is_the_refit_on_all():
+    """Without the projection, entries that no mask lets through have no gradient: leaving them out changes nothing."""
+    split, settings, network = a_split("cpu"), TrainingSettings(1e-2, 30, 5), a_network("cpu", dropout=0.3)
+    masks = [(torch.rand(300, 6, 6) < 0.5) * (torch.rand(6, 6) < 0.3) for _ in range(2)]
+    mask, mask_val = (one.float() for one in masks)
+    start = copy_state(network)
+    found = Runner(network, DAGProjection(), [split], settings).train({0: Training(start, 7, None, mask, mask_val)})[0]
+    whole = Split(replace(split.train, mask=mask), replace(split.held_out, mask=mask_val))
+    expected = train(network, NoProjection(), whole, settings, generator=torch.Generator().manual_seed(7))
+    assert found.epochs == expected.epochs
+    assert found.validation_loss == pytest.approx(expected.validation_loss, rel=1e-5)
+    for name, value in expected.learned.items():
+        torch.testing.assert_close(found.learned[name], value, rtol=1e-3, atol=1e-4)
+
+
+def test_a_refit_of_nothing():
+    split, network = a_split("cpu"), a_network("cpu")
+    nothing = torch.zeros(300, 6, 6)
+    runner = Runner(network, DAGProjection(), [split], TrainingSettings(1e-2, 30, 5))
+    fit = runner.train({0: Training(copy_state(network), 0, None, nothing, nothing)})[0]
+    assert fit.validation_loss == pytest.approx(float((split.held_out.X**2).mean()))
+    assert all(torch.equal(fit.learned[name], value) for name, value in network.state_dict().items())

@@ -54,6 +54,14 @@ def residuals(X: Tensor, W: Tensor) -> Tensor:
     return X - predictions
 
 
+def pair_residuals(X: Tensor, weights: Tensor, pairs: Tensor) -> Tensor:
+    """X - W^T x where only some entries of W are not zero: `weights` (n, l) at positions `pairs` (l,) of the flattened W."""
+    p = X.shape[1]
+    into = torch.zeros(len(pairs), p, dtype=X.dtype, device=X.device)
+    into[torch.arange(len(pairs), device=X.device), pairs % p] = 1
+    return X - (X[:, pairs // p] * weights) @ into
+
+
 def array_residuals(X: Array, W: Array) -> Array:
     """The same for arrays in the user's units."""
     explained: Array = np.einsum("nj,njk->nk", X, W)

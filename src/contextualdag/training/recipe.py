@@ -20,6 +20,7 @@ documents the protocol.
 `learn_group_graphs` is the method for graphs that do not vary, or only from cluster to cluster.
 """
 
+import contextlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -42,11 +43,15 @@ from contextualdag.training.solution import ClusterGraphs, ConstantGraph, Soluti
 
 N_PENALTIES = 20  # of the constant candidate
 ROWS_IN_A_CLUSTER = 100
+ROWS_WORTH_THREADS = 4000  # for one network with fewer, PyTorch's threads gain little and disturb other programs
 
 
 def learn(problems: Sequence[Problem]) -> list[Outcome]:
     """Solve problems of one shape, side by side where that helps."""
-    with one_thread_each(problems[0].split.train.X.device):
+    rows, settings = problems[0].split.train, problems[0].settings
+    n_networks = len(problems) * (settings.n_members if isinstance(settings, NetworkSettings) else 1)
+    is_large = n_networks == 1 and len(rows) >= ROWS_WORTH_THREADS
+    with contextlib.nullcontext() if is_large else one_thread_each(rows.X.device):
         return _learn(problems)
 
 

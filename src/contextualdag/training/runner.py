@@ -13,19 +13,23 @@ elsewhere on one thread each. A single fit is the case of one generator.
 """
 
 import copy
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
+from contextualdag.network import ContextNetwork, PairNetwork
 from contextualdag.projection import DAGProjection
-from contextualdag.threads import side_by_side
+from contextualdag.threads import Job, in_turns
 from contextualdag.training.cuda_graph import GraphTrainer, can_capture
 from contextualdag.training.data import Rows, Split
-from contextualdag.training.trainer import Fit, NoProjection, State, Training, TrainingSettings, train
+from contextualdag.training.loss import pair_residuals
+from contextualdag.training.trainer import Fit, NoProjection, State, Training, TrainingSettings, copy_state, train_by_epoch
+
+MOST_LIVE = 0.5  # share of entries from which on setting the others aside saves nothing
 
 Result = TypeVar("Result")
 Steps = Generator[list[Training], list[Fit[State]], Result]
@@ -91,8 +95,8 @@ class Runner:
             if can_capture(layer, self._splits[0], self._settings):
                 fits |= self._graph_trainer(projected, layer).run(some)
             else:
-                alone = partial(self._train_alone, trainings=some, layer=layer)
-                fits |= dict(zip(some, side_by_side(alone, list(some)), strict=True))
+                jobs = [self._train_alone(slot, layer, training) for slot, training in some.items()]
+                fits |= dict(zip(some, in_turns(jobs), strict=True))
         return dict(sorted(fits.items()))
 
     def _graph_trainer(self, projected: bool, layer: nn.Module) -> GraphTrainer:
@@ -102,9 +106,9 @@ class Runner:
             self._graph_trainers[projected] = GraphTrainer(self._network, layer, splits, self._settings)
         return self._graph_trainers[projected]
 
-    def _train_alone(self, slot: int, trainings: Mapping[int, Training], layer: nn.Module) -> Fit[State]:
+    def _train_alone(self, slot: int, layer: nn.Module, training: Training) -> Job[Fit[State]]:
         """Carry out one training with a network, a layer and random numbers of its own: others may run at the same time."""
-        training, split = trainings[slot], self._splits[slot]
+        split = self._splits[slot]
         split = Split(replace(split.train, mask=training.mask), replace(split.held_out, mask=training.mask_val))
         network, layer = copy.deepcopy(self._network), copy.deepcopy(layer)
         network.load_state_dict(training.start)
@@ -114,8 +118,41 @@ class Runner:
         if split.train.X.device.type != "cpu":
             torch.manual_seed(training.seed)  # dropout elsewhere has no generator of its own
         settings = replace(self._settings, patience=training.patience * self._settings.patience)
-        keep_last, progress = training.keep_last, training.progress
-        return train(network, layer, split, settings, progress=progress, keep_last=keep_last, generator=generator)
+        go_on = partial(
+            train_by_epoch, settings=settings, progress=training.progress, keep_last=training.keep_last, generator=generator
+        )
+        if isinstance(network, ContextNetwork) and isinstance(layer, NoProjection):
+            pairs = _live_pairs(network, split)
+            if len(pairs) < MOST_LIVE * len(network.places):
+                return (yield from _train_pairs(network, pairs, split, go_on))
+        return (yield from go_on(network, layer, split))
+
+
+def _live_pairs(network: ContextNetwork, split: Split) -> Tensor:
+    """Entries of the network's matrices that some mask lets through, as positions in the flattened matrix."""
+    masks = [rows.mask for rows in (split.train, split.held_out)]
+    live = [torch.ones_like(network.allowed) if mask is None else mask.any(0).cpu() for mask in masks]
+    return ((live[0] | live[1]) & network.allowed).flatten().nonzero().flatten().to(network.places.device)
+
+
+def _train_pairs(
+    network: ContextNetwork, pairs: Tensor, split: Split, go_on: Callable[..., Job[Fit[State]]]
+) -> Job[Fit[State]]:
+    """Train some entries of the matrices and set the others aside, which no mask lets through: they have no gradient."""
+    live = PairNetwork(network, pairs)
+
+    def residuals_of(weights: Tensor, layer: nn.Module, rows: Rows) -> Tensor:
+        return pair_residuals(rows.X, layer(weights, rows.mask), pairs)
+
+    def masked(rows: Rows) -> Rows:
+        return rows if rows.mask is None else replace(rows, mask=rows.mask.flatten(1)[:, pairs])
+
+    fit = yield from go_on(
+        live, NoProjection(), Split(masked(split.train), masked(split.held_out)), residuals_of=residuals_of
+    )
+    live.load_state_dict(fit.learned)
+    live.merge_into(network)
+    return replace(fit, learned=copy_state(network))
 
 
 def _with_masks(split: Split) -> Split:

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from contextualdag.errors import TrainingError
 from contextualdag.network import Dropout
+from contextualdag.threads import Job, in_turns
 from contextualdag.training.data import Rows, Split
 from contextualdag.training.loss import errors, mean_error, residuals
 
@@ -146,7 +147,13 @@ def copy_state(module: nn.Module) -> State:
     return {name: value.detach().clone() for name, value in module.state_dict().items()}
 
 
-def train(
+def train(network: nn.Module, layer: nn.Module, split: Split, settings: TrainingSettings, **options: Any) -> Fit[State]:
+    """Carry out all epochs of `train_by_epoch`."""
+    (fit,) = in_turns([train_by_epoch(network, layer, split, settings, **options)])
+    return fit
+
+
+def train_by_epoch(
     network: nn.Module,
     layer: nn.Module,
     split: Split,
@@ -155,10 +162,11 @@ def train(
     progress: Progress | None = None,
     keep_last: bool = False,
     generator: torch.Generator | None = None,
-) -> Fit[State]:
+) -> Job[Fit[State]]:
     """Minimise the mean error, and leave the network at its best weights, or with `keep_last` at its last.
 
-    `generator` is the source of dropout and of the order of batches on the CPU; by default PyTorch's own.
+    `generator` is the source of dropout and of the order of batches on the CPU; by default PyTorch's own. Yields after every
+    epoch, so that trainings can take turns.
 
     Each epoch evaluates the current weights, on the rows held out with the threshold of the epoch's first batch, and then
     moves them.
@@ -203,6 +211,7 @@ def train(
         layer.train()
         for batch in batches:
             move(loss_of(batch))
+        yield
     if keep_last:
         best = copy_state(network)
     network.load_state_dict(best)
