@@ -88,7 +88,7 @@ class ContextNetwork(nn.Module):
 
 
 class PairNetwork(nn.Module):
-    """A `ContextNetwork` that only computes some entries of its matrices, W~ (n, l): cheaper where few edges are possible.
+    """A `ContextNetwork` on the CPU that only computes some entries of its matrices, W~ (n, l): cheaper where these are few.
 
     It starts from the weights of the network, and `merge_into` gives it back what was learned.
 

@@ -95,8 +95,7 @@ class Runner:
             if can_capture(layer, self._splits[0], self._settings):
                 fits |= self._graph_trainer(projected, layer).run(some)
             else:
-                jobs = [self._train_alone(slot, layer, training) for slot, training in some.items()]
-                fits |= dict(zip(some, in_turns(jobs), strict=True))
+                fits |= self._train_each(layer, some)
         return dict(sorted(fits.items()))
 
     def _graph_trainer(self, projected: bool, layer: nn.Module) -> GraphTrainer:
@@ -105,6 +104,13 @@ class Runner:
             splits = self._splits if projected else [_with_masks(split) for split in self._splits]
             self._graph_trainers[projected] = GraphTrainer(self._network, layer, splits, self._settings)
         return self._graph_trainers[projected]
+
+    def _train_each(self, layer: nn.Module, trainings: Mapping[int, Training]) -> dict[int, Fit[State]]:
+        """Carry out trainings in turns on the threads of the CPU; one after another on other devices, which they fill."""
+        jobs = [self._train_alone(slot, layer, training) for slot, training in trainings.items()]
+        on_cpu = self._splits[0].train.X.device.type == "cpu"
+        fits = in_turns(jobs) if on_cpu else [fit for job in jobs for fit in in_turns([job])]
+        return dict(zip(trainings, fits, strict=True))
 
     def _train_alone(self, slot: int, layer: nn.Module, training: Training) -> Job[Fit[State]]:
         """Carry out one training with a network, a layer and random numbers of its own: others may run at the same time."""
@@ -115,13 +121,14 @@ class Runner:
         if isinstance(layer, DAGProjection) and training.l1_budget is not None:
             layer.l1_budget = training.l1_budget
         generator = torch.Generator().manual_seed(training.seed)
-        if split.train.X.device.type != "cpu":
+        on_cpu = split.train.X.device.type == "cpu"
+        if not on_cpu:
             torch.manual_seed(training.seed)  # dropout elsewhere has no generator of its own
         settings = replace(self._settings, patience=training.patience * self._settings.patience)
         go_on = partial(
             train_by_epoch, settings=settings, progress=training.progress, keep_last=training.keep_last, generator=generator
         )
-        if isinstance(network, ContextNetwork) and isinstance(layer, NoProjection):
+        if on_cpu and isinstance(network, ContextNetwork) and isinstance(layer, NoProjection):
             pairs = _live_pairs(network, split)
             if len(pairs) < MOST_LIVE * len(network.places):
                 return (yield from _train_pairs(network, pairs, split, go_on))
@@ -131,8 +138,8 @@ class Runner:
 def _live_pairs(network: ContextNetwork, split: Split) -> Tensor:
     """Entries of the network's matrices that some mask lets through, as positions in the flattened matrix."""
     masks = [rows.mask for rows in (split.train, split.held_out)]
-    live = [torch.ones_like(network.allowed) if mask is None else mask.any(0).cpu() for mask in masks]
-    return ((live[0] | live[1]) & network.allowed).flatten().nonzero().flatten().to(network.places.device)
+    live = [torch.ones_like(network.allowed) if mask is None else mask.any(0) for mask in masks]
+    return ((live[0] | live[1]) & network.allowed).flatten().nonzero().flatten()
 
 
 def _train_pairs(
