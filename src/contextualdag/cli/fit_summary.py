@@ -88,9 +88,8 @@ def show(summary: dict[str, Any]) -> None:
     edges, how = summary["edges"], summary["selection"]
     span = "" if edges["fewest"] == edges["most"] else f" on average, from {edges['fewest']} to {edges['most']}"
     selection = f"'{how}'" if isinstance(how, str) else f"{how:g} edges"
-    say(
-        f"Graphs have {edges['mean']:.3g} edge{'' if edges['mean'] == 1 else 's'}{span} (selection: {selection}; graphs --edges shows other points)."
-    )
+    count = f"{edges['mean']:.3g} edge{'' if edges['mean'] == 1 else 's'}"
+    say(f"Graphs have {count}{span} (selection: {selection}; graphs --edges shows other points).")
     if not edges["most"]:
         say("No edge improves the prediction of the held-out rows: no dependence was found, or there are too few rows.")
     if summary["rows_held_out"]:
