@@ -205,6 +205,9 @@ def test_together_all_or_none(data):
     assert not hasattr(models[0], "names_")
     with pytest.raises(InvalidInputError, match="Got 2 models and 1 dicts"):
         fit_together(models, [{"X": data.X, "Z": data.Z}])
+    for wrong, words in (({"Z": data.Z}, "'X' is missing"), ({"X": data.X, "z": data.Z}, "unknown: 'z'")):
+        with pytest.raises(InvalidInputError, match=words):
+            fit_together(models[:1], [wrong])
     with pytest.raises(InvalidInputError, match="takes estimators of contextualdag"):
         fit_together([None], [{}])
 

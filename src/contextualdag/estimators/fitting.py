@@ -6,14 +6,14 @@ import secrets
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from contextualdag.checks import find_device
+from contextualdag.checks import find_device, listed
 from contextualdag.contexts import ContextEncoder, ContextSummary
 from contextualdag.errors import InvalidInputError, InvalidParameterError
 from contextualdag.estimators.progress import FitProgress
@@ -33,8 +33,8 @@ NO_INFLUENCE = ("device", "verbose")  # parameters that do not change what is le
 def fit_together(models: Sequence["GraphEstimator"], tables: Sequence[Mapping[str, Any]]) -> None:
     """Fit several models, each to data of its own, as their `fit` would.
 
-    On a GPU networks of models whose data and networks have the same sizes are trained side by side, which takes little
-    longer than one of them alone. Elsewhere models are fitted one after another.
+    Networks of models whose data and networks have the same sizes are trained side by side: on a GPU that takes little
+    longer than one of them alone, on the CPU each has one thread.
 
     Parameters
     ----------
@@ -62,6 +62,7 @@ def fit_together(models: Sequence["GraphEstimator"], tables: Sequence[Mapping[st
     prepared: list[_Prepared] = []
     alike: dict[object, list[int]] = {}
     for index, (model, given) in enumerate(zip(models, tables, strict=True)):
+        _check_names(model, given)
         prepared.append(_prepare(model, Tables(**given)))
         alike.setdefault(prepared[index].problem.shape, []).append(index)
     outcomes: dict[int, Outcome] = {}
@@ -205,6 +206,15 @@ def _prepare(model: "GraphEstimator", tables: Tables) -> _Prepared:
         checkpoint=checkpoint,
     )
     return _Prepared(problem, names, contexts, scaling, len(all_contexts), X, Z, mask)
+
+
+def _check_names(model: "GraphEstimator", given: Mapping[str, Any]) -> None:
+    """Raise unless a dict has X, and nothing that `fit` does not take."""
+    known = [field.name for field in fields(Tables)]
+    unknown = [name for name in given if name not in known]
+    if unknown or "X" not in given:
+        wrong = f"unknown: {listed(unknown)}" if unknown else "'X' is missing"
+        raise InvalidInputError(f"The tables of {type(model).__name__} must be a dict of {listed(known)}; {wrong}.")
 
 
 def _keep(model: "GraphEstimator", prepared: _Prepared, outcome: Outcome) -> None:
