@@ -78,6 +78,21 @@ class ContextNetwork(nn.Module):
         names = ("n_features", "n_nodes", "hidden_layers", "activation")
         return {name: getattr(self, name) for name in names}
 
+    @property
+    def live(self) -> Tensor:
+        """Entries of W~ that are not zero in every context, as bool (p, p)."""
+        not_zero = (self.last.weight != 0).any(1) | (self.last.bias != 0)
+        live = torch.zeros(self.n_nodes**2, dtype=torch.bool, device=not_zero.device)
+        live[self.places] = not_zero
+        return live.view(self.n_nodes, self.n_nodes)
+
+    @torch.no_grad()
+    def drop(self, pairs: Tensor) -> None:
+        """Set entries of W~, given as bool (p, p), to zero in every context. A projection gives them no gradient then."""
+        rows = pairs.flatten()[self.places]
+        self.last.weight[rows] = 0
+        self.last.bias[rows] = 0
+
     def forward(self, z: Tensor) -> Tensor:
         """Return W~ (n, p, p)."""
         # The rows of the last layer, p (p - 1) at most, are spread over p^2: cheaper than spreading n outputs.

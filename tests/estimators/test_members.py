@@ -12,7 +12,7 @@ from contextualdag.errors import InvalidInputError, InvalidParameterError
 from contextualdag.estimators import fit_together
 from contextualdag.estimators.fitting import Tables, _prepare
 from contextualdag.graphs import is_acyclic
-from contextualdag.metrics import f1_score
+from contextualdag.metrics import estimation_error
 from contextualdag.network import Dropout, auto_dropout
 from contextualdag.training.checkpoint import Checkpoint
 from contextualdag.training.ensemble import draw_networks
@@ -59,14 +59,14 @@ def test_members_differ(model):
 
 def test_three_members_are_better_than_single_networks():
     together, alone = [], []
-    for seed in range(2):
+    for seed in range(3):
         data = make_varying_dag(900, n_nodes=6, n_features=2, n_edges=6, random_state=seed)
         train, validation, test = data[:300], data[300:600], data[600:]
-        for scores, n_members in ((together, 3), (alone, 1)):
+        for errors, n_members in ((together, 3), (alone, 1)):
             model = ContextualDAG(**(QUICK | {"n_members": n_members}))
             model.fit(train.X, train.Z, validation.X, validation.Z)
-            scores.append(f1_score(test.W, model.adjacency(test.Z)))
-    assert np.mean(together) > np.mean(alone) + 0.02
+            errors.append(estimation_error(test.W, model.adjacency(test.Z)))
+    assert np.mean(together) < 0.85 * np.mean(alone)
 
 
 def problem_of(model, *tables):
@@ -132,7 +132,7 @@ def test_noise_is_not_said_to_be_explained():
 def test_dropout_looks_at_the_rows_that_members_train_on(data):
     tables = data.X[:300], data.Z[:300], data.X[300:600], data.Z[300:600]
     for settings, n in (({}, 400), ({"cross_fit": False}, 300), ({"n_members": 1}, 300)):
-        network = draw_networks(problem_of(ContextualDAG(**(QUICK | settings)), *tables)).network
+        network, _ = draw_networks(problem_of(ContextualDAG(**(QUICK | settings)), *tables))
         (dropout,) = (module.share for module in network.modules() if isinstance(module, Dropout))
         assert dropout == auto_dropout(n, 6, 2)
 
@@ -141,7 +141,7 @@ def test_path_and_selections_are_those_of_the_whole(model):
     table = model.path_
     assert table["selected"].sum() == 1
     assert table["refit_loss"].notna().sum() >= 4
-    assert len(table) == len(model._solution.points) - 1
+    assert len(table) == len(model._solution.points)
     assert model.select(l1_budget=0.0).adjacency(np.zeros((1, 2))).sum() == 0
 
 

@@ -12,6 +12,7 @@ from contextualdag.training.loss import (
     explained_variance,
     gains,
     graph_loss,
+    losses_of_cuts,
     mean_error,
     moment_errors,
     pair_residuals,
@@ -95,6 +96,15 @@ def test_gains_are_what_the_sum_rises_by_without_an_edge(which, W, request):
         without[:, j, k] = 0
         after = (errors(residuals(rows.X, without), rows) * entries).sum()
         torch.testing.assert_close(gains(W, rows)[j, k], after - before)
+
+
+@pytest.mark.parametrize("which", ["rows", "weighted"])
+def test_losses_of_cuts_are_those_of_the_graphs_that_they_leave(which, W, request):
+    rows = request.getfixturevalue(which)
+    cuts = [0.0, *W.abs()[W != 0].sort().values[[3, 9, -1]].tolist()]
+    for weights in (W, 2 * W):
+        expected = [graph_loss(torch.where(W.abs() > cut, weights, 0), rows) for cut in cuts]
+        torch.testing.assert_close(losses_of_cuts(weights, W.abs(), cuts, rows), torch.stack(expected))
 
 
 def test_moments_give_the_loss_of_graphs_that_do_not_vary(rows, W):

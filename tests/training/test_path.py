@@ -11,8 +11,8 @@ def test_grids():
     while (budget := following(8.0, points)) is not None:
         points.append(PathPoint(budget, (0.0,), budget, ()))
     assert [point.l1_budget for point in points[1:]] == [8.0, 6.0, 4.0, 2.0, 0.0]
-    points = points[:1]
-    following = geometric_budgets(4)
+    points = []
+    following = geometric_budgets(3)
     while (budget := following(8.0, points)) is not None:
         points.append(PathPoint(budget, (0.0,), 50.0, ()))
-    assert [point.l1_budget for point in points[1:]] == pytest.approx([5.6, 3.92, 2.744, 0.0])
+    assert [point.l1_budget for point in points] == pytest.approx([8.0, 5.6, 3.92, 0.0])

@@ -9,7 +9,7 @@ import torch
 from contextualdag.projection import Order
 from contextualdag.training.checkpoint import Checkpoint
 from contextualdag.training.data import Split
-from contextualdag.training.ensemble import Ensemble, draw_networks
+from contextualdag.training.ensemble import Ensemble
 from contextualdag.training.problem import GroupSettings, NetworkSettings, Problem, Stage
 from contextualdag.training.recipe import learn, learn_graphs
 from contextualdag.training.runner import Runner
@@ -62,9 +62,9 @@ def test_the_path_runs_from_dense_to_empty_and_the_edge_is_reversed(problem):
     assert isinstance(found.solution, VaryingGraphs)
     points = found.solution.points
     budgets = [point.l1_budget for point in points]
-    assert budgets[0] == math.inf
+    assert budgets[0] < math.inf
     assert budgets[-1] == 0
-    assert budgets[1:] == sorted(budgets[1:], reverse=True)
+    assert budgets == sorted(budgets, reverse=True)
     assert points[-1].n_edges == 0
     assert (found.solution.graphs(AT) != 0).tolist() == REVERSED
     assert found.solution.refit.polished
@@ -79,7 +79,7 @@ def test_the_stages_come_in_order(problem):
     (found,) = learn([problem(n=100, observer=observer)])
     n_points = len(found.solution.points)
     assert stages[0] == (Stage.PRETRAINING, 0, None)
-    assert stages[1] == (Stage.BUDGET, 0, math.inf)
+    assert stages[1][:2] == (Stage.BUDGET, 0)
     assert [stage for stage, _, _ in stages[1 : n_points + 1]] == [Stage.BUDGET] * n_points
     assert {stage for stage, _, _ in stages[n_points + 1 : -1]} == {Stage.REFIT}
     assert stages[-1][0] is Stage.POLISHING
@@ -97,7 +97,7 @@ def test_one_graph_for_all_where_nothing_varies(problem):
 def test_the_least_validation_loss_needs_no_refit(problem):
     (found,) = learn([problem(n=100, settings=replace(SETTINGS, selection="min"))])
     assert all(point.refit is None for point in found.solution.points)
-    losses = [point.validation_loss for point in found.solution.points[1:]]
+    losses = [point.validation_loss for point in found.solution.points]
     assert found.solution.point.validation_loss == min(losses)
 
 
@@ -165,7 +165,7 @@ def test_an_interrupted_fit_ends_the_same(problem, tmp_path, stop_after, monkeyp
 
 def test_steps_ask_for_one_training_for_each_member(problem):
     given = problem(n=100, settings=replace(SETTINGS, n_members=3))
-    ensemble = Ensemble(given, given.folds(), draw_networks(given))
+    ensemble = Ensemble(given, given.folds())
     asked = []
 
     def spy(steps):

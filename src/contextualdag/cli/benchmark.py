@@ -35,6 +35,6 @@ def benchmark(
         progress.step(len(cells), "projections")
         projections = [] if quick else timing.time_projections(device, baseline)
         progress.step(len(cells), "whole fits")
-        fits = [] if quick else timing.time_fits(device, (1000, 10_000) if gpu else (1000,))
+        fits = [] if quick else timing.time_fits(device)
     for path in write_results(out, timing.device_name(device), timings, projections, fits):
         typer.echo(path)

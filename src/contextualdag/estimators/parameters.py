@@ -34,6 +34,8 @@ PAPER_NETWORK: dict[str, Any] = {
     "intercept": "none",
     "budgets": "equispaced",
     "n_budgets": 20,
+    "learning_rate": 1e-3,
+    "batch_size": None,
 }
 PAPER_CUT = 0.1
 PAPER_PENALTIES = tuple(10 ** (-3 * step / 19) for step in range(20))
@@ -68,7 +70,12 @@ def check_network_parameters(model: "ContextualDAG | SortedDAG") -> None:
     check(model, is_one_of(model.budgets, BUDGETS), "budgets", f"one of {sorted(BUDGETS)}")
     for name in ("n_members", "n_budgets", "max_epochs", "patience"):
         check(model, is_count(getattr(model, name)), name, "an integer of at least 1")
-    check(model, model.batch_size is None or is_count(model.batch_size), "batch_size", "None or an integer of at least 1")
+    size = (
+        model.batch_size == "auto"
+        if isinstance(model.batch_size, str)
+        else model.batch_size is None or is_count(model.batch_size)
+    )
+    check(model, size, "batch_size", "'auto', None or an integer of at least 1")
     for name in ("verbose", "cross_fit", "consider_constant"):
         check(model, is_flag(getattr(model, name)), name, "True or False")
     rate = is_number(model.learning_rate, 0, low_open=True, high_open=True)

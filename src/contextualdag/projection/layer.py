@@ -56,7 +56,7 @@ class _SparseDAG(torch.autograd.Function):
         for d, w, incoming in zip(in_parts(dW), in_parts(W_star), in_parts(g), strict=True):
             sign = w.sign()
             torch.mul(incoming, sign, out=d)
-            sums += torch.stack([part.sum((1, 2)).sum(dtype=torch.float64) for part in (d, sign.abs_())])
+            sums += torch.stack([part.flatten(1).sum(1).sum(dtype=torch.float64) for part in (d, sign.abs_())])
         finite = bool(sums[0].isfinite())
         if not finite:  # off A the gradient is zero, even where NaN comes in
             dW = torch.where(W_star != 0, g * W_star.sign(), 0)
@@ -209,7 +209,7 @@ class DAGProjection(nn.Module):
 
     def _project(self, W: Tensor) -> tuple[Tensor, bool | Tensor]:
         """The projected batch, and whether its threshold depends on the input."""
-        W_hat = self.acyclicity(W)
+        W_hat = self._acyclic(W)
         if self.training:
             if self.all_reduce is None and len(W) > 0 and (on_device := l1_threshold_on_device(W_hat)) is not None:
                 kappa = on_device(self.budget)
@@ -224,6 +224,9 @@ class DAGProjection(nn.Module):
         if isinstance(self.acyclicity, LogDet) and not self.acyclicity.repair:
             W_hat = break_cycles(W_hat)
         return soft_threshold_(W_hat, self._stored_threshold()), False
+
+    def _acyclic(self, W: Tensor) -> Tensor:
+        return self.acyclicity(W)
 
     def _stored_threshold(self) -> Tensor:
         if is_captured(self.threshold):
@@ -244,6 +247,40 @@ class DAGProjection(nn.Module):
         budgets = ", ".join(f"{budget:g}" for budget in self._l1_budgets)
         shown = f"({budgets})" if self.budget.ndim else budgets
         return f"l1_budget={shown}, acyclicity={self.acyclicity}"
+
+
+class PairProjection(DAGProjection):
+    """The same for matrices whose entries can only be edges at a few positions, at a cost that follows their number.
+
+    It takes and returns these entries alone, (n, l). For use in training on the CPU: numbers are not checked.
+
+    Parameters
+    ----------
+    pairs : Tensor of int64, shape (l,)
+        Positions in the flattened matrix, none of them on the diagonal.
+    n_nodes : int
+        Number of nodes.
+    l1_budget : float
+        As in `DAGProjection`.
+    acyclicity : Order
+        One whose `Order.takes_pairs` is true.
+    """
+
+    def __init__(self, pairs: Tensor, n_nodes: int, l1_budget: float, acyclicity: Order) -> None:
+        super().__init__(l1_budget, acyclicity)
+        self._pairs, self._n_nodes, self._order = pairs, n_nodes, acyclicity
+
+    def forward(self, W: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Project entries (n, l); a mask has the same shape."""
+
+        def project(W_tilde: Tensor) -> tuple[Tensor, bool | Tensor]:
+            return self._project(W_tilde if mask is None else W_tilde.masked_fill(mask == 0, 0))
+
+        W_star: Tensor = _SparseDAG.apply(W, project, None)  # type: ignore[no-untyped-call]
+        return W_star
+
+    def _acyclic(self, W: Tensor) -> Tensor:
+        return self._order.on_pairs(W, self._pairs, self._n_nodes)
 
 
 def _acyclicity(choice: str | Acyclicity) -> Acyclicity:

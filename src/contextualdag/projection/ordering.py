@@ -10,6 +10,7 @@ from contextualdag.projection.kernels.order_torch import STARTS
 from contextualdag.projection.validation import check_count, check_kernel, check_number, check_weights
 
 THOROUGH_STARTS = STARTS  # of `Order()` and hence of `DAGProjection(acyclicity="order")`
+FEW_PAIRS, FEW_NODES = 0.25, 8  # share of pairs, and more nodes, where leaving out the others pays
 TRAINING_STARTS = 1  # of the estimators: a little less weight is kept, graphs are recovered as well, at half the cost
 
 
@@ -67,4 +68,25 @@ class Order:
         check_weights(W)
         if W.numel() == 0:
             return W.clone()
+        if self.takes_pairs(W.device, W.shape[1]) and W.shape[1] > FEW_NODES:
+            live = (W != 0).any(0).fill_diagonal_(False)
+            pairs = live.flatten().nonzero().flatten()
+            if len(pairs) < FEW_PAIRS * live.numel():
+                kept = torch.zeros_like(W, memory_format=torch.contiguous_format).flatten(1)
+                kept[:, pairs] = self.on_pairs(W.flatten(1)[:, pairs], pairs, W.shape[1])
+                return kept.view_as(W)
         return dispatch.order_projection(self.kernel, W)(W, self.cut, self.starts)
+
+    def takes_pairs(self, device: torch.device, p: int) -> bool:
+        """Whether `on_pairs` is cheaper on a device than projecting the whole matrices."""
+        return dispatch.choose(self.kernel, device, p, "order") == "numba"
+
+    @torch.no_grad()
+    def on_pairs(self, W: Tensor, pairs: Tensor, n_nodes: int) -> Tensor:
+        """Project matrices that are zero but for some entries.
+
+        `W` (n, l) holds these, and `pairs` (l,) their positions in the flattened matrix. On the CPU, with numba.
+        """
+        from contextualdag.projection.kernels import order_numba
+
+        return order_numba.project_pairs(W, pairs, n_nodes, self.cut, self.starts) if W.numel() else W.clone()

@@ -46,13 +46,16 @@ def group_path(
     return _from_dense_to_sparse(points)
 
 
-def one_graph_path(splits: Sequence[Split], allowed: Tensor, n_penalties: int) -> list[PathPoint[Tensor]]:
-    """The path of one graph for all rows, with refits; one member for each split, all at the same penalties."""
+def one_graph_path(splits: Sequence[Split], allowed: Tensor, n_penalties: int, every: int = 1) -> list[PathPoint[Tensor]]:
+    """The path of one graph for all rows, with refits; one member for each split, all at the same penalties.
+
+    It may be thinned out to every so many penalties.
+    """
     # The compiled solver, on the CPU, searches further than the other.
     device = splits[0].train.X.device if importlib.util.find_spec("numba") is None else torch.device("cpu")
     moments = [_moments_of_all(split, device) for split in splits]
     S = torch.cat([one.train.S for one in moments])
-    penalties = penalty_grid(S, n_penalties)
+    penalties = penalty_grid(S, n_penalties)[::every]
     graphs, steps = _solve(S, penalties, allowed)
     members = [_points(graphs[:, k : k + 1], steps, penalties, one) for k, one in enumerate(moments)]
     points = [_refitted(at_one_penalty, moments) for at_one_penalty in zip(*members, strict=True)]

@@ -212,7 +212,7 @@ class GraphTrainer:
 def can_capture(layer: nn.Module, split: Split, settings: TrainingSettings) -> bool:
     """Whether training can run as a CUDA graph: on CUDA, all samples at once, and the layer never asks the host."""
     X = split.train.X
-    if X.device.type != "cuda" or (settings.batch_size is not None and settings.batch_size < len(X)):
+    if X.device.type != "cuda" or (isinstance(settings.batch_size, int) and settings.batch_size < len(X)):
         return False
     if isinstance(layer, DAGProjection):
         return layer.all_reduce is None and layer.acyclicity.stays_on_device(X.device, X.shape[1])

@@ -2,24 +2,26 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 
-from contextualdag.network import ContextNetwork, MeanNetwork, auto_dropout, initialise
+from contextualdag.network import ContextNetwork, auto_dropout, initialise
 from contextualdag.projection import DAGProjection
 from contextualdag.training.data import Folds, Rows, n_held_out
-from contextualdag.training.means import HIDDEN_LAYERS
+from contextualdag.training.pairs import graphs
 from contextualdag.training.path import BUDGETS, Path, PathPoint, projected, with_states
-from contextualdag.training.problem import NetworkSettings, Problem, Stage
+from contextualdag.training.problem import Problem, Stage
 from contextualdag.training.prune import average, prune
 from contextualdag.training.runner import Steps
 from contextualdag.training.selection import Selected
 from contextualdag.training.solution import VaryingGraphs
-from contextualdag.training.trainer import State, Training, copy_state
+from contextualdag.training.trainer import Fit, NoProjection, State, Training, copy_state
 
-POLISHING_PATIENCE = 4  # times the usual one
+PATH_PATIENCE = 0.5  # times the usual one: the next budget goes on from there
+POLISHING_PATIENCE = 4
+RARE = 0.05  # a pair that is an edge in a smaller share of the rows is dropped
 
 
 class Ensemble:
@@ -34,15 +36,12 @@ class Ensemble:
         A problem whose means have been removed.
     folds : Folds
         Its rows.
-    drawn : DrawnNetworks
-        The shape and the initial weights of its members.
     """
 
-    def __init__(self, problem: Problem, folds: Folds, drawn: "DrawnNetworks") -> None:
-        if drawn.network is None:
-            raise TypeError("An ensemble needs networks.")
+    def __init__(self, problem: Problem, folds: Folds) -> None:
         self.problem, self.settings, self.folds = problem, problem.network_settings, folds
-        self.network, self.starts = drawn.network, drawn.starts
+        self.network, self.starts = draw_networks(problem)
+        self._members = with_states(self.network, self.starts)
         self.layer = DAGProjection(acyclicity=self.settings.acyclicity).to(folds.rows.X.device)
         self.path = Path() if problem.checkpoint is None else problem.checkpoint.begin(problem.split)
 
@@ -59,19 +58,28 @@ class Ensemble:
         self.path.pretrained = tuple(fit.learned for fit in fits)
         self._save()
 
-    def fit_without_budget(self) -> Steps[None]:
-        """Train behind the projection onto DAGs alone; the mean l1 norm of these graphs is the largest budget."""
-        point = yield from self._fit_point(self.path.pretrained, math.inf)
-        self.path.points.append(point)
+    def find_largest_budget(self) -> Steps[None]:
+        """The mean l1 norm of DAGs: of pre-trained networks, or as in the paper of networks trained behind it."""
+        networks = self.path.pretrained
+        if self.settings.as_published:
+            point = yield from self._fit_point(networks, math.inf)
+            self.path.points.append(point)
+            networks = tuple(fit.learned for fit in point.fits)
         rows = self.folds.trained_on
-        graphs = self._projected(point, rows)
-        self.path.largest_budget = sum(float(W.abs().sum()) / len(W) for W in graphs) / len(graphs)
+        dense = PathPoint(math.inf, (0.0,) * len(networks), 0.0, tuple(Fit(state, 0.0, 0.0, 0) for state in networks))
+        norms = [float(W.abs().sum()) / len(W) for W in self._projected(dense, rows)]
+        self.path.largest_budget = sum(norms) / len(norms)
         self._save()
 
     def fit_budget(self, l1_budget: float) -> Steps[None]:
-        """Train behind the projection onto sparse DAGs, from the networks of the point before."""
-        starts = [fit.learned for fit in self.path.points[-1].fits]
-        self.path.points.append((yield from self._fit_point(starts, l1_budget)))
+        """Train behind the projection onto sparse DAGs, from the networks of the point before.
+
+        Pairs that are an edge in hardly any row are dropped for good: their weights become zero. They would have hardly any
+        gradient, so few of them would come back, and some by chance.
+        """
+        points = self.path.points
+        starts = [fit.learned for fit in points[-1].fits] if points else self.path.pretrained
+        points.append((yield from self._fit_point(starts, l1_budget)))
         self._save()
 
     def refit(self, index: int, polish: bool = False) -> Steps[None]:
@@ -88,9 +96,9 @@ class Ensemble:
         starts = [fit.learned for fit in (point.fits if first is None else first.fits)]
         stage, patience = (Stage.REFIT, 1) if first is None else (Stage.POLISHING, POLISHING_PATIENCE)
         fits = yield self._trainings(stage, index, starts, masks, patience=patience, follows=[point])
-        networks = zip(with_states(self.network, [fit.learned for fit in fits]), supports, strict=True)
-        with torch.no_grad():
-            found = prune(tuple(fits), [network(rows.Z) * support for network, support in networks], self.folds)
+        networks = zip(self._load([fit.learned for fit in fits]), supports, strict=True)
+        weights = [graphs(network, NoProjection(), rows.Z, support) for network, support in networks]
+        found = prune(tuple(fits), weights, self.folds)
         if first is not None and first.loss < found.loss:
             found = first  # the polished weights have the lower loss before pruning, not after it
         self.path.points[index] = replace(point, refit=replace(found, polished=polish))
@@ -102,9 +110,15 @@ class Ensemble:
 
     def _fit_point(self, starts: Sequence[State], l1_budget: float) -> Steps[PathPoint[State]]:
         points = self.path.points
-        fits = yield self._trainings(Stage.BUDGET, len(points), starts, self._masks(), l1_budget, follows=points)
-        networks = with_states(self.network, [fit.learned for fit in fits])
-        splits = zip(networks, self.folds.splits, strict=True)
+        patience = 1 if self.settings.as_published else PATH_PATIENCE
+        fits = yield self._trainings(Stage.BUDGET, len(points), starts, self._masks(), l1_budget, patience, follows=points)
+        networks = self._load([fit.learned for fit in fits])
+        splits = list(zip(networks, self.folds.splits, strict=True))
+        if l1_budget > 0 and not self.settings.as_published:
+            for network, split in splits:
+                W = self._in_training(network, split.train, l1_budget)
+                network.drop((W != 0).float().mean(0) < RARE)
+            fits = [replace(fit, learned=copy_state(network)) for fit, network in zip(fits, networks, strict=True)]
         # Dropout changes the threshold of a training pass; the one to keep belongs to the network without it.
         thresholds = tuple(self._threshold(network, split.train, l1_budget) for network, split in splits)
         point = PathPoint(l1_budget, thresholds, 0.0, tuple(fits))
@@ -112,15 +126,24 @@ class Ensemble:
         W = average(projected(networks, point, self.settings.acyclicity, held_out.Z, held_out.mask))
         return replace(point, n_edges=float((W != 0).sum()) / len(W))
 
-    @torch.no_grad()
     def _threshold(self, network: ContextNetwork, rows: Rows, l1_budget: float) -> float:
-        self.layer.l1_budget = l1_budget
-        self.layer.train()(network(rows.Z), rows.mask)
+        self._in_training(network, rows, l1_budget)
         return float(self.layer.threshold)
 
+    def _in_training(self, network: ContextNetwork, rows: Rows, l1_budget: float) -> Tensor:
+        """Graphs with the threshold that belongs to these rows."""
+        self.layer.l1_budget = l1_budget
+        return graphs(network, self.layer.train(), rows.Z, rows.mask)
+
     def _projected(self, point: PathPoint[State], rows: Rows) -> list[Tensor]:
-        networks = with_states(self.network, [fit.learned for fit in point.fits])
+        networks = self._load([fit.learned for fit in point.fits])
         return projected(networks, point, self.settings.acyclicity, rows.Z, rows.mask)
+
+    def _load(self, states: Sequence[State]) -> list[ContextNetwork]:
+        """The members' networks with given weights, until they are loaded again: copies would take longer than their use."""
+        for network, state in zip(self._members, states, strict=True):
+            network.load_state_dict(state)
+        return self._members
 
     def _masks(self) -> list[tuple[Tensor | None, Tensor | None]]:
         return [(split.train.mask, split.held_out.mask) for split in self.folds.splits]
@@ -132,7 +155,7 @@ class Ensemble:
         starts: Sequence[State],
         masks: Sequence[tuple[Tensor | None, Tensor | None]],
         l1_budget: float | None = None,
-        patience: int = 1,
+        patience: float = 1,
         follows: Sequence[PathPoint[State]] = (),
     ) -> list[Training]:
         """One for each member; the progress of the first is reported."""
@@ -161,34 +184,15 @@ def stream_seed(seed: int, stage: Stage, index: int, member: int) -> int:
     return (seed + 1_000_003 * (stage.value + index) + 7_368_787 * member) % 2**63
 
 
-@dataclass(frozen=True)
-class DrawnNetworks:
-    """The networks of a problem before training: the shape of all members with the initial weights of each, and the mean.
-
-    Both are None where the problem is solved without.
-    """
-
-    network: ContextNetwork | None
-    starts: tuple[State, ...]
-    mean: MeanNetwork | None
-
-
-def draw_networks(problem: Problem) -> DrawnNetworks:
-    """Build the networks of a problem and draw their initial weights."""
-    generator = torch.Generator().manual_seed(problem.seed)
-    rows = problem.split.train
-    (n, n_val), (m, p), device = (len(rows), len(problem.split.held_out)), (rows.Z.shape[1], rows.X.shape[1]), rows.X.device
-    network, starts = None, []
-    if isinstance(settings := problem.settings, NetworkSettings):
-        n_trained_on = n + n_val - n_held_out(n, n_val, settings.n_folds)
-        dropout = auto_dropout(n_trained_on, p, m) if isinstance(settings.dropout, str) else settings.dropout
-        network = ContextNetwork(m, p, settings.hidden_layers, settings.activation, dropout, problem.allowed).to(device)
-        for _ in range(settings.n_members):
-            initialise(network, generator)
-            starts.append(copy_state(network))
-    mean = None
-    if problem.contextual_mean and bool(rows.Z.any()):  # standardised contexts of zero do not vary
-        mean = MeanNetwork(m, p, HIDDEN_LAYERS, "silu")
-        initialise(mean, generator)
-        mean.to(device)
-    return DrawnNetworks(network, tuple(starts), mean)
+def draw_networks(problem: Problem) -> tuple[ContextNetwork, tuple[State, ...]]:
+    """The shape of the members' networks, and the initial weights of each."""
+    settings, rows, n_val = problem.network_settings, problem.split.train, len(problem.split.held_out)
+    (n, m), p = rows.Z.shape, rows.X.shape[1]
+    n_trained_on = n + n_val - n_held_out(n, n_val, settings.n_folds)
+    dropout = auto_dropout(n_trained_on, p, m) if isinstance(settings.dropout, str) else settings.dropout
+    network = ContextNetwork(m, p, settings.hidden_layers, settings.activation, dropout, problem.allowed).to(rows.X.device)
+    generator, starts = torch.Generator().manual_seed(problem.seed), []
+    for _ in range(settings.n_members):
+        initialise(network, generator)
+        starts.append(copy_state(network))
+    return network, tuple(starts)

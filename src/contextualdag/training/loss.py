@@ -5,6 +5,7 @@ variables, with the weights of the rows, over those that are scored (see `contex
 refits, cuts, constant graphs and scores all use this module, so a change of the likelihood changes this file alone.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,6 +93,33 @@ def row_errors(errors: Tensor, rows: Rows) -> Tensor:
 def graph_loss(W: Tensor, rows: Rows) -> Tensor:
     """The loss of graphs W (n, p, p), or of each of several sets of graphs (c, n, p, p)."""
     return mean_error(errors(residuals(rows.X, W), rows), rows)
+
+
+def losses_of_cuts(W: Tensor, sizes: Tensor, cuts: Sequence[float], rows: Rows) -> Tensor:
+    """The loss of graphs W (n, p, p) without the entries of each size up to each of the rising cuts, (c,).
+
+    The residuals of one cut are those of the cut before, plus what the entries between the two explained.
+    """
+    limits = torch.tensor(cuts, dtype=sizes.dtype, device=sizes.device)
+    row, source, target = W.nonzero(as_tuple=True)
+    dropped_at = torch.searchsorted(limits, sizes[row, source, target])  # the first cut that is not smaller
+    explained = torch.zeros(len(limits) + 1, *rows.X.shape, dtype=W.dtype, device=W.device)
+    explained.index_put_((dropped_at, row, target), rows.X[row, source] * W[row, source, target], accumulate=True)
+    left = residuals(rows.X, W) + explained[:-1].cumsum_(0)
+    return mean_error(errors(left, rows), rows)
+
+
+def permutation_p_value(W: Tensor, rows: Rows, seed: int, n_permutations: int = 199) -> float:
+    """How often rows are predicted as well with graphs W (n, p, p) that are dealt out to them at random.
+
+    If rows do not depend on their contexts they are exchangeable, and this is uniformly distributed for graphs that were
+    learned from other rows.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    own = float(graph_loss(W, rows))
+    dealt = (torch.randperm(len(W), generator=generator).to(W.device) for _ in range(n_permutations))
+    as_good = sum(float(graph_loss(W[order], rows)) <= own for order in dealt)
+    return (1 + as_good) / (1 + n_permutations)
 
 
 def gains(W: Tensor, rows: Rows) -> Tensor:

@@ -9,13 +9,22 @@ from dataclasses import replace
 
 import torch
 
-from contextualdag.network import MeanNetwork
+from contextualdag.network import MeanNetwork, initialise
 from contextualdag.training.cuda_graph import GraphTrainer, can_capture
 from contextualdag.training.data import Rows, Split
 from contextualdag.training.trainer import NoProjection, Training, TrainingSettings, copy_state, mean_residuals, train
 
 HIDDEN_LAYERS = (64, 64)
 SETTINGS = TrainingSettings(learning_rate=3e-3, max_epochs=10_000, patience=30)
+
+
+def draw_mean(rows: Rows, seed: int) -> MeanNetwork | None:
+    """A mean network with initial weights; None where contexts do not vary."""
+    if not bool(rows.Z.any()):  # standardised contexts
+        return None
+    network = MeanNetwork(rows.Z.shape[1], rows.X.shape[1], HIDDEN_LAYERS, "silu")
+    initialise(network, torch.Generator().manual_seed(seed))
+    return network.to(rows.X.device)
 
 
 def fit_means(networks: Sequence[MeanNetwork], splits: Sequence[Split], settings: TrainingSettings = SETTINGS) -> None:

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from contextualdag.network import ContextNetwork
 from contextualdag.projection import DAGProjection, LogDet, Order
+from contextualdag.training.pairs import graphs
 from contextualdag.training.prune import Refit
 from contextualdag.training.trainer import Fit, Learned, State
 
@@ -91,12 +92,12 @@ def projected(
     mask: Tensor | None = None,
 ) -> list[Tensor]:
     """Graphs (n, p, p) of the networks of one point, each behind the projection with its threshold."""
-    graphs = []
+    found = []
     for network, threshold in zip(networks, point.thresholds, strict=True):
         layer = DAGProjection(point.l1_budget, acyclicity).to(Z.device).eval()
         layer.keep_threshold(threshold)
-        graphs.append(layer(network(Z), mask))
-    return graphs
+        found.append(graphs(network, layer, Z, mask))
+    return found
 
 
 Budgets = Callable[[float, Sequence[PathPoint[State]]], float | None]
@@ -109,10 +110,10 @@ def geometric_budgets(n_budgets: int) -> Budgets:
     """
 
     def following(largest: float, points: Sequence[PathPoint[State]]) -> float | None:
-        last = points[-1]
-        if last.l1_budget == 0:
+        if points and points[-1].l1_budget == 0:
             return None
-        if largest == 0 or last.n_edges < FEWEST_EDGES or len(points) >= n_budgets:
+        nearly_empty = bool(points) and points[-1].n_edges < FEWEST_EDGES
+        if largest == 0 or nearly_empty or len(points) >= n_budgets:
             return 0.0
         return largest * DECAY ** len(points)
 

@@ -45,6 +45,11 @@ class NetworkSettings:
     training: TrainingSettings
 
     @property
+    def as_published(self) -> bool:
+        """Whether the path is the paper's: its budgets, its patience, and no pair is dropped."""
+        return self.budgets == "equispaced"
+
+    @property
     def n_folds(self) -> int:
         """Number of different sets of rows that members hold out."""
         return self.n_members if self.cross_fit else 1

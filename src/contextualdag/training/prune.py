@@ -19,12 +19,11 @@ from contextualdag.projection import Order
 from contextualdag.projection.ordering import TRAINING_STARTS
 from contextualdag.threads import side_by_side
 from contextualdag.training.data import Folds, Rows
-from contextualdag.training.loss import gains, graph_loss
+from contextualdag.training.loss import gains, graph_loss, losses_of_cuts
 from contextualdag.training.trainer import Fit, Learned
 
 N_CUTS = 64  # each leaves the share CUT_DECAY of the edges that the one before left
 CUT_DECAY = 0.93
-MANY_ENTRIES, FEW_ENTRIES = 1 << 27, 1 << 20  # of graphs after several cuts, at once on a GPU and elsewhere
 RARE = 0.02  # a pair that is an edge in no larger share of contexts is dropped
 AVERAGED = Order(starts=TRAINING_STARTS)  # how mean graphs become acyclic
 
@@ -229,14 +228,7 @@ def _curve(W: Tensor, rows: Rows) -> Curve:
 def _curves(W: Tensor, variants: Sequence[Tensor], rows: Rows) -> list[Curve]:
     """The losses of cuts of W (n, p, p), for each of several tensors of weights of which the cuts keep the same entries."""
     cuts, n_edges = candidate_cuts(W)
-    losses: list[list[Tensor]] = [[] for _ in variants]
-    at_once = max(1, (MANY_ENTRIES if W.device.type == "cuda" else FEW_ENTRIES) // W.numel())
-    for some in torch.split(torch.tensor(cuts, dtype=W.dtype, device=W.device), at_once):
-        above = W.abs() > some[:, None, None, None]
-        for found, weights in zip(losses, variants, strict=True):
-            found.append(graph_loss(torch.where(above, weights, 0), rows))
-    # One look from the host for all cuts.
-    return [Curve(cuts, n_edges, torch.cat(found).tolist()) for found in losses]
+    return [Curve(cuts, n_edges, losses_of_cuts(weights, W.abs(), cuts, rows).tolist()) for weights in variants]
 
 
 def _nearest(counts: Sequence[float], n_edges: float) -> int:

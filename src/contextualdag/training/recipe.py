@@ -8,7 +8,8 @@
 3. Points of the path are refitted on their supports without shrinkage, and the weak edges of each refit are pruned.
 4. The point of least refit loss on rows held out is selected. (``selection="min"`` ends before the refits, with the least
    validation loss; "1se" takes the sparsest point within a standard error; a number, graphs with that many edges.)
-5. One graph for all contexts is fitted too, and selected where it predicts rows held out as well.
+5. One graph for all contexts is fitted too, and selected where it predicts rows held out as well, or where these are
+   predicted as well with the graphs of one another's contexts.
 6. The refit of the selected point is polished: trained once more, with more patience.
 7. The graphs of the members of the ensemble, each of which held out other rows, are averaged whenever graphs are asked for.
 
@@ -34,14 +35,17 @@ from contextualdag.threads import one_thread_each
 from contextualdag.training import selection as selections
 from contextualdag.training.constant_graph import SplitMoments, group_path, one_graph_path, penalty_grid
 from contextualdag.training.data import Folds, Rows
-from contextualdag.training.ensemble import Ensemble, draw_networks
-from contextualdag.training.loss import Moments, errors, explained_variance, residuals, row_errors
-from contextualdag.training.means import fit_means, without_means
+from contextualdag.training.ensemble import Ensemble
+from contextualdag.training.loss import Moments, errors, explained_variance, permutation_p_value, residuals, row_errors
+from contextualdag.training.means import draw_mean, fit_means, without_means
 from contextualdag.training.problem import NetworkSettings, Outcome, Problem
 from contextualdag.training.runner import Runner, Steps
+from contextualdag.training.screening import screen
 from contextualdag.training.solution import ClusterGraphs, ConstantGraph, Solution, nearest_centre
 
 N_PENALTIES = 20  # of the constant candidate
+LEVEL = 0.05  # of the test that the context matters
+HOPELESS = 0.02  # how much worse it may be with a few of them before the others are tried
 ROWS_IN_A_CLUSTER = 100
 ROWS_WORTH_THREADS = 4000  # for one network with fewer, PyTorch's threads gain little and disturb other programs
 
@@ -56,15 +60,11 @@ def learn(problems: Sequence[Problem]) -> list[Outcome]:
 
 
 def _learn(problems: Sequence[Problem]) -> list[Outcome]:
-    drawn = [draw_networks(problem) for problem in problems]
-    means = [networks.mean for networks in drawn]
+    means = [draw_mean(one.split.train, one.seed) if one.contextual_mean else None for one in problems]
     problems = _without_means(problems, means)
     folds = [problem.folds() for problem in problems]
     if isinstance(problems[0].settings, NetworkSettings):
-        ensembles = [Ensemble(*given) for given in zip(problems, folds, drawn, strict=True)]
-        splits = [split for one in folds for split in one.splits]
-        runner = Runner(ensembles[0].network, ensembles[0].layer, splits, ensembles[0].settings.training)
-        solutions = runner.run([learn_graphs(ensemble) for ensemble in ensembles])
+        solutions = _run([Ensemble(_screened(problem), its) for problem, its in zip(problems, folds, strict=True)])
     else:
         solutions = [learn_group_graphs(problem, its_folds) for problem, its_folds in zip(problems, folds, strict=True)]
     found = zip(solutions, folds, problems, means, strict=True)
@@ -72,6 +72,20 @@ def _learn(problems: Sequence[Problem]) -> list[Outcome]:
         Outcome(solution, mean, *_score(solution, its_folds, len(problem.split.train), mean))
         for solution, its_folds, problem, mean in found
     ]
+
+
+def _run(ensembles: Sequence[Ensemble]) -> list[Solution]:
+    """The solutions of ensembles: side by side those whose networks have the same pairs."""
+    alike: dict[tuple[bool, ...], list[int]] = {}
+    for i, ensemble in enumerate(ensembles):
+        alike.setdefault(tuple(ensemble.network.allowed.flatten().tolist()), []).append(i)
+    solutions: dict[int, Solution] = {}
+    for group in alike.values():
+        some = [ensembles[i] for i in group]
+        splits = [split for ensemble in some for split in ensemble.folds.splits]
+        runner = Runner(some[0].network, some[0].layer, splits, some[0].settings.training.for_rows(splits[0].train))
+        solutions |= zip(group, runner.run([learn_graphs(ensemble) for ensemble in some]), strict=True)
+    return [solutions[i] for i in range(len(ensembles))]
 
 
 def learn_graphs(ensemble: Ensemble) -> Steps[Solution]:
@@ -82,7 +96,7 @@ def learn_graphs(ensemble: Ensemble) -> Steps[Solution]:
     if not path.pretrained:
         yield from ensemble.pretrain()
     if path.largest_budget is None:
-        yield from ensemble.fit_without_budget()
+        yield from ensemble.find_largest_budget()
     while (budget := ensemble.next_budget()) is not None:
         yield from ensemble.fit_budget(budget)
     if settings.selection == "min":
@@ -95,9 +109,12 @@ def learn_graphs(ensemble: Ensemble) -> Steps[Solution]:
 
     # One graph for all contexts, if it predicts rows held out as well. It cannot heed a mask of allowed edges for each row.
     if settings.consider_constant and ensemble.folds.rows.mask is None:
-        constant = one_graph_path(ensemble.folds.splits[: settings.n_folds], ensemble.problem.allowed, N_PENALTIES)
-        if selections.predicts_as_well(constant, path.points, selected):
-            return _select(constant, settings.selection, ensemble.folds, partial(ConstantGraph, tuple(constant)))
+        constant_path = partial(one_graph_path, ensemble.folds.splits[: settings.n_folds], ensemble.problem.allowed)
+        thinned = constant_path(N_PENALTIES, every=4)
+        if selections.predicts_as_well(thinned, path.points, selected, margin=HOPELESS):
+            constant = constant_path(N_PENALTIES)
+            if selections.predicts_as_well(constant, path.points, selected) or not _context_matters(ensemble, selected):
+                return _select(constant, settings.selection, ensemble.folds, partial(ConstantGraph, tuple(constant)))
 
     # The refit that is reported is trained with more patience.
     if not isinstance(settings.selection, str):
@@ -134,6 +151,13 @@ def _without_means(problems: Sequence[Problem], networks: Sequence[MeanNetwork |
     for i, network in fitted.items():
         centred[i] = replace(problems[i], split=without_means(problems[i].split, network))
     return centred
+
+
+def _screened(problem: Problem) -> Problem:
+    """The problem with fewer allowed edges where variables are many."""
+    if problem.network_settings.as_published:
+        return problem
+    return replace(problem, allowed=screen(problem.split.train, problem.allowed))
 
 
 def _cluster(Z: Tensor, n_clusters: int | None, seed: int) -> Tensor:
@@ -175,6 +199,12 @@ def _predictions(solution: Solution, folds: Folds) -> tuple[Tensor, Rows, Tensor
     index = torch.cat(folds.held_out)
     W = torch.cat([own[held_out] for own, held_out in zip(members, folds.held_out, strict=True)])
     return index, folds.rows[index], W
+
+
+def _context_matters(ensemble: Ensemble, selected: selections.Selected) -> bool:
+    """Whether rows held out are predicted better with the graphs of their own contexts than of one another's."""
+    _, rows, W = _predictions(ensemble.solution(selected), ensemble.folds)
+    return permutation_p_value(W, rows, ensemble.problem.seed) <= LEVEL
 
 
 def _score(solution: Solution, folds: Folds, n_train: int, mean: MeanNetwork | None) -> tuple[float, int]:

@@ -27,9 +27,8 @@ from contextualdag.threads import Job, in_turns
 from contextualdag.training.cuda_graph import GraphTrainer, can_capture
 from contextualdag.training.data import Rows, Split
 from contextualdag.training.loss import pair_residuals
+from contextualdag.training.pairs import few_pairs, layer_on_pairs
 from contextualdag.training.trainer import Fit, NoProjection, State, Training, TrainingSettings, copy_state, train_by_epoch
-
-MOST_LIVE = 0.5  # share of entries from which on setting the others aside saves nothing
 
 Result = TypeVar("Result")
 Steps = Generator[list[Training], list[Fit[State]], Result]
@@ -128,24 +127,17 @@ class Runner:
         go_on = partial(
             train_by_epoch, settings=settings, progress=training.progress, keep_last=training.keep_last, generator=generator
         )
-        if on_cpu and isinstance(network, ContextNetwork) and isinstance(layer, NoProjection):
-            pairs = _live_pairs(network, split)
-            if len(pairs) < MOST_LIVE * len(network.places):
-                return (yield from _train_pairs(network, pairs, split, go_on))
+        if isinstance(network, ContextNetwork):
+            pairs = few_pairs(network, split.train.mask, split.held_out.mask)
+            if pairs is not None and (own := layer_on_pairs(layer, pairs, network.n_nodes)) is not None:
+                return (yield from _train_pairs(network, own, pairs, split, go_on))
         return (yield from go_on(network, layer, split))
 
 
-def _live_pairs(network: ContextNetwork, split: Split) -> Tensor:
-    """Entries of the network's matrices that some mask lets through, as positions in the flattened matrix."""
-    masks = [rows.mask for rows in (split.train, split.held_out)]
-    live = [torch.ones_like(network.allowed) if mask is None else mask.any(0) for mask in masks]
-    return ((live[0] | live[1]) & network.allowed).flatten().nonzero().flatten()
-
-
 def _train_pairs(
-    network: ContextNetwork, pairs: Tensor, split: Split, go_on: Callable[..., Job[Fit[State]]]
+    network: ContextNetwork, layer: nn.Module, pairs: Tensor, split: Split, go_on: Callable[..., Job[Fit[State]]]
 ) -> Job[Fit[State]]:
-    """Train some entries of the matrices and set the others aside, which no mask lets through: they have no gradient."""
+    """Train some entries of the matrices and set the others aside: they are zero and have no gradient."""
     live = PairNetwork(network, pairs)
 
     def residuals_of(weights: Tensor, layer: nn.Module, rows: Rows) -> Tensor:
@@ -154,9 +146,7 @@ def _train_pairs(
     def masked(rows: Rows) -> Rows:
         return rows if rows.mask is None else replace(rows, mask=rows.mask.flatten(1)[:, pairs])
 
-    fit = yield from go_on(
-        live, NoProjection(), Split(masked(split.train), masked(split.held_out)), residuals_of=residuals_of
-    )
+    fit = yield from go_on(live, layer, Split(masked(split.train), masked(split.held_out)), residuals_of=residuals_of)
     live.load_state_dict(fit.learned)
     live.merge_into(network)
     return replace(fit, learned=copy_state(network))

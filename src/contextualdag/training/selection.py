@@ -102,23 +102,33 @@ def within_one_standard_error(points: Points, losses: Sequence[float]) -> Select
 def next_to_refit(points: Points) -> int | None:
     """The next point to refit in search of the least refit loss; None at the end of the search.
 
-    The refit loss falls and rises once along a path, but for noise. So every third point is refitted, and then the
-    neighbours of the best, until the best has no neighbour left within two places. The search is followed from its beginning
-    each time, so that it goes on in the same way after an interruption.
+    The refit loss falls and rises once along a path, but for noise, and sparse graphs are sooner refitted than dense ones.
+    So every third point is refitted from the sparse end on, until two in a row are worse than the best, and then the
+    neighbours of the best, until it has no neighbour left within two places. The search is followed from its beginning each
+    time, so that it goes on in the same way after an interruption.
     """
     candidates = without_first(points)
     losses: dict[int, float] = {}
-    positions: list[int] = [*range(0, len(candidates), COARSE), len(candidates) - 1]
+
+    def best() -> int:
+        return min(losses, key=lambda position: (losses[position], -position))  # the sparser on ties
+
+    coarse: list[int] = sorted({*range(0, len(candidates), COARSE), len(candidates) - 1}, reverse=True)
+    for step, position in enumerate(coarse):
+        if step >= 2 and best() not in coarse[step - 2 : step]:
+            break
+        if points[candidates[position]].refit is None:
+            return candidates[position]
+        losses[position] = _refit_loss(points[candidates[position]])
     while True:
-        new = [position for position in positions if 0 <= position < len(candidates) and position not in losses]
+        near = [best() + offset for offset in (-1, 1, -2, 2)]
+        new = [position for position in near if 0 <= position < len(candidates) and position not in losses]
         if not new:
             return None
         for position in new:
             if points[candidates[position]].refit is None:
                 return candidates[position]
             losses[position] = _refit_loss(points[candidates[position]])
-        best = min(losses, key=lambda position: (losses[position], -position))  # the sparser on ties
-        positions = [best - 1, best + 1, best - 2, best + 2]
 
 
 def to_refit_for(points: Points, n_edges: float) -> list[int]:
@@ -127,13 +137,14 @@ def to_refit_for(points: Points, n_edges: float) -> list[int]:
     return [i for i in sorted(enough, key=lambda i: points[i].n_edges)[:2] if points[i].refit is None]
 
 
-def predicts_as_well(constant: Points, varying: Points, selected: Selected) -> bool:
+def predicts_as_well(constant: Points, varying: Points, selected: Selected, margin: float = 0.0) -> bool:
     """Whether the best constant graphs predict rows held out as well as single networks do at the selected point.
 
-    Networks have many pairs to select by the rows held out, and some help by luck, so their split-half loss counts.
+    Networks have many pairs to select by the rows held out, and some help by luck, so their split-half loss counts. `margin`
+    is the share of it by which the constant graphs may be worse.
     """
     refit = varying[selected.index].refit
-    return refit is None or min(_refit_loss(point) for point in constant) <= refit.split_half_loss
+    return refit is None or min(_refit_loss(point) for point in constant) <= (1 + margin) * refit.split_half_loss
 
 
 def _nearest_shrunken(points: Points, n_edges: float) -> int:

@@ -19,10 +19,11 @@ from contextualdag.network import ContextNetwork
 from contextualdag.projection import LogDet, Order
 from contextualdag.training import selection
 from contextualdag.training.packing import Tensors, pack_points, pack_setting, unpack_points, unpack_setting
+from contextualdag.training.pairs import graphs
 from contextualdag.training.path import PathPoint, projected, with_states, without_first
 from contextualdag.training.prune import Refit, average, strongest
 from contextualdag.training.selection import Refitted, Selected, Shrunken
-from contextualdag.training.trainer import Fit
+from contextualdag.training.trainer import Fit, NoProjection
 
 
 @dataclass(frozen=True)
@@ -158,10 +159,11 @@ class VaryingGraphs(Solution):
     @torch.no_grad()
     def member_weights(self, Z: Tensor, mask: Tensor | None = None) -> list[Tensor]:
         """Weights (n, p, p) of each member on its support."""
-        graphs = projected(self._networks, self.point, self.acyclicity, Z, mask)
+        shrunken = projected(self._networks, self.point, self.acyclicity, Z, mask)
         if isinstance(self.selected, Shrunken):
-            return graphs
-        return [network(Z) * (W != 0) for network, W in zip(self._refit_networks, graphs, strict=True)]
+            return shrunken
+        both = zip(self._refit_networks, shrunken, strict=True)
+        return [graphs(network, NoProjection(), Z, (W != 0).to(W.dtype)) for network, W in both]
 
     # Several threads may ask at once, so networks are copies whose weights never change again.
     @cached_property

@@ -1,7 +1,8 @@
 """Train one network behind one layer until the loss on the rows held out stops falling."""
 
+import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import torch
@@ -12,6 +13,8 @@ from contextualdag.network import Dropout
 from contextualdag.threads import Job, in_turns
 from contextualdag.training.data import Rows, Split
 from contextualdag.training.loss import errors, mean_error, residuals
+
+ROWS_IN_A_STEP, MOST_STEPS, MOST_HASTE = 333, 12, 2.5  # of an epoch with batch_size="auto"
 
 State = dict[str, Tensor]
 Learned = TypeVar("Learned")  # what a fit ends with: the state of a network, or matrices
@@ -28,16 +31,26 @@ class TrainingSettings:
         Adam learning rate.
     max_epochs : int
         Maximum number of epochs.
-    patience : int
+    patience : float
         Number of epochs without a better validation loss after which training stops.
-    batch_size : int, optional
-        Number of samples in one step; all of them by default.
+    batch_size : int or "auto", optional
+        Number of samples in one step; all of them by default. "auto" has to be settled by `for_rows`.
     """
 
     learning_rate: float = 1e-3
     max_epochs: int = 10_000
-    patience: int = 10
-    batch_size: int | None = None
+    patience: float = 10
+    batch_size: int | str | None = None
+
+    def for_rows(self, rows: Rows) -> "TrainingSettings":
+        """The settings for as many rows: "auto" is several steps an epoch on the CPU, with fewer epochs of patience.
+
+        On other devices all rows at once take hardly longer than a part of them.
+        """
+        if self.batch_size != "auto":
+            return self
+        steps = max(1, min(round(len(rows) / ROWS_IN_A_STEP), MOST_STEPS)) if rows.X.device.type == "cpu" else 1
+        return replace(self, batch_size=len(rows) // steps, patience=self.patience / min(math.sqrt(steps), MOST_HASTE))
 
 
 @dataclass(frozen=True)
@@ -56,7 +69,7 @@ class Training:
         Allowed edges of the training rows and of those held out.
     progress : callable, optional
         Called after every epoch.
-    patience : int
+    patience : float
         Factor by which the patience of the settings is multiplied.
     keep_last : bool
         Whether the last weights are kept instead of the best.
@@ -68,7 +81,7 @@ class Training:
     mask: Tensor | None = None
     mask_val: Tensor | None = None
     progress: Progress | None = None
-    patience: int = 1
+    patience: float = 1
     keep_last: bool = False
 
 
@@ -226,10 +239,10 @@ def divergence(validation_loss: float, epoch: int, settings: TrainingSettings) -
     )
 
 
-def _batches(rows: Rows, size: int | None, generator: torch.Generator | None) -> Iterator[Rows]:
+def _batches(rows: Rows, size: int | str | None, generator: torch.Generator | None) -> Iterator[Rows]:
     """All samples at once, or in a new order in batches; a last batch of fewer than `size` joins the one before."""
     n = len(rows)
-    if size is None or size >= n:
+    if not isinstance(size, int) or size >= n:
         yield rows
         return
     order = torch.randperm(n, generator=generator).to(rows.X.device)

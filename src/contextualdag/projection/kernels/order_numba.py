@@ -29,6 +29,18 @@ def linear_order(W: Tensor, starts: int = STARTS, exact_up_to: int = EXACT_UP_TO
     return order
 
 
+def project_pairs(W: Tensor, pairs: Tensor, n_nodes: int, cut: float, starts: int) -> Tensor:
+    """Same result as `project` for matrices whose only entries are `W` (n, l), at positions `pairs` (l,) when flattened."""
+    kept = torch.empty(W.shape, dtype=W.dtype)
+    # Nodes without an entry are left out, and the others keep their order, by which ties are broken.
+    nodes, labels = torch.stack([pairs // n_nodes, pairs % n_nodes]).unique(return_inverse=True)
+    entries = W.detach().contiguous().numpy()
+    numbers = (len(nodes), entries.dtype.type(cut), 2.0 ** fixed_point_bits(n_nodes), starts)
+    worth_a_thread = 20_000 // len(pairs) + 1
+    over_samples(_project_pairs, len(W), worth_a_thread, entries, *labels.numpy(), *numbers, kept.numpy())
+    return kept
+
+
 def _run(W: Tensor, cut: float, starts: int, exact_up_to: int, kept: Tensor, order: Tensor) -> None:
     matrices = W.detach().contiguous().numpy()
     scale = 2.0 ** fixed_point_bits(W.shape[1])
@@ -41,7 +53,28 @@ def _run(W: Tensor, cut: float, starts: int, exact_up_to: int, kept: Tensor, ord
 @compiled
 def _project_samples(start, stop, W, cut, scale, starts, exact_up_to, kept, orders):
     """Write the kept edges and the order of every sample from start to stop."""
-    p = W.shape[1]
+    work = _workspace(W.shape[1], exact_up_to)
+    for i in range(start, stop):
+        _drop_weak(W[i], cut, kept[i])
+        _make_acyclic(kept[i], scale, starts, exact_up_to, orders[i], work)
+
+
+@compiled
+def _project_pairs(start, stop, W, source, target, p, cut, scale, starts, kept):
+    """Write the kept entries of every sample from start to stop, where only some entries of its matrix can be edges."""
+    work = _workspace(p, EXACT_UP_TO)
+    w, order = np.zeros((p, p), W.dtype), np.empty(p, np.int64)
+    for i in range(start, stop):
+        for e in range(len(source)):
+            w[source[e], target[e]] = W[i, e] if abs(W[i, e]) > cut else 0
+        _make_acyclic(w, scale, starts, EXACT_UP_TO, order, work)
+        for e in range(len(source)):
+            kept[i, e] = w[source[e], target[e]]
+
+
+@compiled
+def _workspace(p, exact_up_to):
+    """Arrays that `_make_acyclic` uses for graphs of p nodes."""
     m = max(p, 3)  # dynamic programming needs three nodes
     C, D = np.empty((m, m), np.int64), np.empty((p, p), np.int64)
     core, order, best_order = np.empty(p, np.uintp), np.empty(p, np.uintp), np.empty(m, np.uintp)
@@ -49,21 +82,25 @@ def _project_samples(start, stop, W, cut, scale, starts, exact_up_to, kept, orde
     left = np.empty(p, np.bool_)
     table = max(min(p, exact_up_to), 3)
     best_of, into_from = np.empty(1 << table, np.int64), np.empty((table, 1 << table), np.int64)
-    for i in range(start, stop):
-        w = kept[i]
-        _drop_weak(W[i], cut, w)
-        first, size = _strip(w, orders[i], core, out, into, left)
-        if size == 0:
-            continue
-        _fixed_point(w, left, scale, D)
-        _relabel(D, core[:size], out, left, C)
-        if size <= exact_up_to:
-            _best_order_by_subsets(C, size, best_of, into_from, best_order)
-        else:
-            _best_order_by_search(C, D, size, starts, order, best_order, out, into)
-        for t in range(size):
-            orders[i, first + t] = core[best_order[t]]
-        _drop_backward(w, orders[i], out)
+    return C, D, core, order, best_order, out, into, left, best_of, into_from
+
+
+@compiled
+def _make_acyclic(w, scale, starts, exact_up_to, order, work):
+    """Write the best order of the graph `w`, and set the entries of `w` that point backward to zero."""
+    C, D, core, searched, best_order, out, into, left, best_of, into_from = work
+    first, size = _strip(w, order, core, out, into, left)
+    if size == 0:
+        return
+    _fixed_point(w, left, scale, D)
+    _relabel(D, core[:size], out, left, C)
+    if size <= exact_up_to:
+        _best_order_by_subsets(C, size, best_of, into_from, best_order)
+    else:
+        _best_order_by_search(C, D, size, starts, searched, best_order, out, into)
+    for t in range(size):
+        order[first + t] = core[best_order[t]]
+    _drop_backward(w, order, out)
 
 
 @compiled
