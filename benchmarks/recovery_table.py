@@ -35,6 +35,9 @@ VARIANTS = {
     "mean-shift": "means that move with the context",
     "weak-edges": "weak and negative edges",
     "correlated-context": "context features correlated (.8)",
+    "other-units": "every column in units of its own (factors .1 to 10)",
+    "heavy-tails": "noise of Student's distribution, three degrees of freedom",
+    "outliers": "one row in a hundred multiplied by ten",
 }
 
 

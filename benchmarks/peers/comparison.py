@@ -47,6 +47,9 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "mean-shift": {"mean_shift": 1.0},
     "weak-edges": {"weak_edges": True},
     "correlated-context": {"context_correlation": 0.8},
+    "other-units": {"units": 1.0},
+    "heavy-tails": {"degrees_of_freedom": 3.0},
+    "outliers": {"outliers": 0.01},
 }
 SIZES = ((1000, 20, 2), (1000, 10, 2), (316, 20, 2), (1000, 20, 5))  # n, p, m; the variants have the first
 QUICK_SIZES = ((316, 10, 2),)

@@ -53,6 +53,12 @@ def test_options_reach_the_design():
         "--weak-edges",
         "--context-correlation",
         "0.5",
+        "--degrees-of-freedom",
+        "4",
+        "--units",
+        "1",
+        "--outliers",
+        "0.1",
     ]
     assert invoke("--out", "a.csv", "--graph", "scale-free", "--active", "0.2", *hard).exit_code == 0
     data = make_varying_dag(
@@ -66,6 +72,9 @@ def test_options_reach_the_design():
         mean_shift=1,
         weak_edges=True,
         context_correlation=0.5,
+        degrees_of_freedom=4,
+        units=1,
+        outliers=0.1,
         random_state=0,
     )
     np.testing.assert_array_equal(pd.read_csv("a.csv").to_numpy(), np.hstack([data.X, data.Z]))

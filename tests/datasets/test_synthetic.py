@@ -298,3 +298,33 @@ def test_bad_weights_of_the_fixed_design(weight):
         make_fixed_dag(weight=weight)
     expected = f"'weight' parameter of make_fixed_dag must be a finite number other than 0. Got {weight!r} instead."
     assert expected in str(error.value)
+
+
+def test_units_change_nothing_else():
+    plain, scaled = (make_varying_dag(300, 5, n_edges=5, units=units, random_state=0) for units in (0, 2))
+    factors = scaled.X[0] / plain.X[0]
+    np.testing.assert_allclose(scaled.X, plain.X * factors)
+    np.testing.assert_allclose(residuals(scaled), residuals(plain) * factors, atol=1e-9 * factors.max())
+    assert (scaled.W != 0).tolist() == (plain.W != 0).tolist()
+    assert 0.01 <= factors.min() < 1 < factors.max() <= 100
+
+
+def test_heavy_tails():
+    data = make_varying_dag(5000, 5, n_edges=5, degrees_of_freedom=3, random_state=0)
+    assert kstest(residuals(data).ravel(), "t", args=(3,)).pvalue > 0.01
+    assert kstest(residuals(data).ravel(), "norm").pvalue < 1e-6
+
+
+def test_outliers_are_whole_rows():
+    plain, with_outliers = (make_varying_dag(2000, 5, n_edges=5, outliers=share, random_state=0) for share in (0, 0.05))
+    times = with_outliers.X / plain.X
+    assert set(times.round(6).ravel().tolist()) == {1.0, 10.0}
+    assert times.min(1) == pytest.approx(times.max(1))
+    assert (times[:, 0] > 5).mean() == pytest.approx(0.05, abs=0.02)
+
+
+@pytest.mark.parametrize("option", [{"degrees_of_freedom": 0}, {"units": -1}, {"outliers": 1}, {"units": "cm"}])
+def test_options_out_of_range(option):
+    (name,) = option
+    with pytest.raises(InvalidParameterError, match=f"'{name}' parameter of make_varying_dag must be a number"):
+        make_varying_dag(10, 3, n_edges=1, **option)

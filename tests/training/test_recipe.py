@@ -40,7 +40,8 @@ REVERSED = [[[False, True], [False, False]], [[False, False], [True, False]]]
 def problem(two_nodes):
     def make(n=400, settings=SETTINGS, **more):
         allowed = torch.ones(2, 2, dtype=torch.bool)
-        return Problem(two_nodes(n), allowed, settings, contextual_mean=False, seed=3, **more)
+        given = {"contextual_mean": False, "noise": "equal", "units": torch.ones(2), "seed": 3} | more
+        return Problem(two_nodes(n), allowed, settings, **given)
 
     return make
 

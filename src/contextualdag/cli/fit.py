@@ -92,6 +92,14 @@ def fit(
         int | None,
         typer.Option(min=1, metavar="N", show_default="10000", help="Maximum epochs per budget."),
     ] = None,
+    noise: Annotated[
+        Literal["auto", "equal", "unequal"],
+        typer.Option(
+            metavar="KIND",
+            help="Size of the noise. equal: the same for all variables in the units given; unequal: learned, so that units "
+            "do not matter; auto: equal unless the residuals speak against it.",
+        ),
+    ] = "auto",
     validation_fraction: Annotated[
         float, typer.Option(metavar="SHARE", help="Fraction of the rows held out to select the sparsity.")
     ] = 0.2,
@@ -125,7 +133,12 @@ def fit(
     if not 0 < validation_fraction < 1:
         raise typer.BadParameter("A number between 0 and 1 was expected.", param_hint="--validation-fraction")
     settings |= {"selection": edges if edges is not None else selection or "relaxed"}
-    settings |= {"validation_fraction": validation_fraction, "random_state": seed, "device": check_device(device)}
+    settings |= {
+        "noise": noise,
+        "validation_fraction": validation_fraction,
+        "random_state": seed,
+        "device": check_device(device),
+    }
     variables, features = split_names(nodes, "--nodes"), split_names(context, "--context")
     codes = split_names(categorical, "--categorical")
     _check_folder(out, overwrite)

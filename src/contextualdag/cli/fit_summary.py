@@ -36,6 +36,8 @@ def summarise(model: "GraphEstimator", data: "FitData", out: Path, seconds: floa
     """
     import numpy as np
 
+    from contextualdag.estimators.remarks import remarks
+
     contexts = model.typical_context() if data.Z is None else data.Z
     n_edges = np.bincount(model.edges(contexts)["sample"], minlength=len(contexts))
     path = model.path_.drop(columns="selected").to_dict("records")
@@ -49,6 +51,10 @@ def summarise(model: "GraphEstimator", data: "FitData", out: Path, seconds: floa
         "context": [] if data.Z is None else list(data.Z.columns),
         "left_out": data.left_out,
         "selection": model.selection,
+        "noise": model.noise_,
+        "undirected": [list(pair) for pair in model.undirected_edges_],
+        "outliers": model.outliers_,
+        "remarks": remarks(model),
         "edges": {"mean": float(n_edges.mean()), "fewest": int(n_edges.min()), "most": int(n_edges.max())},
         "explained_variance_held_out": model.held_out_score_ if model.n_held_out_ else None,
         "selected": int(model.path_["selected"].to_numpy().argmax()),
@@ -98,6 +104,8 @@ def show(summary: dict[str, Any]) -> None:
             f"{summary['explained_variance_held_out']:.2f} "
             "(they were also used to select the sparsity, so it may be a little lower on new rows)."
         )
+    for remark in summary["remarks"]:
+        say(remark)
     say(f"Model: {summary['model']}")
     say("Next:")
     there = {command.__name__ for command in COMMANDS}

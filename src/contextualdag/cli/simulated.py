@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
     from contextualdag.datasets import Dataset
 
-ONLY = {"varying": ("active", "mean_shift", "weak_edges", "context_correlation"), "fixed": ("weight",)}
+ONLY = {
+    "varying": ("active", "mean_shift", "weak_edges", "context_correlation", "degrees_of_freedom", "units", "outliers"),
+    "fixed": ("weight",),
+}
 
 
 def simulate(
@@ -61,6 +64,18 @@ def simulate(
         float | None,
         typer.Option(metavar="NUMBER", show_default="0", help="Varying: correlation of the context features, in [0, 1)."),
     ] = None,
+    degrees_of_freedom: Annotated[
+        float | None,
+        typer.Option(metavar="NUMBER", show_default="normal", help="Varying: heavy tails, noise of Student's distribution."),
+    ] = None,
+    units: Annotated[
+        float | None,
+        typer.Option(metavar="NUMBER", show_default="0", help="Varying: powers of ten by which units differ, up and down."),
+    ] = None,
+    outliers: Annotated[
+        float | None,
+        typer.Option(metavar="SHARE", show_default="0", help="Varying: share of rows that are multiplied by ten."),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="The same seed gives the same data.")] = 0,
     overwrite: OverwriteOption = False,
 ) -> None:
@@ -78,6 +93,7 @@ def simulate(
     from contextualdag.errors import InvalidParameterError
 
     given = {"active": active, "weight": weight, "mean_shift": mean_shift, "context_correlation": context_correlation}
+    given |= {"degrees_of_freedom": degrees_of_freedom, "units": units, "outliers": outliers}
     options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     options |= {"weak_edges": True} if weak_edges else {}
     options |= {"noise_scale": noise_scale} if noise_scale is not None else {}

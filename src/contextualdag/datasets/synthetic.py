@@ -14,6 +14,7 @@ Array = NDArray[np.float64]
 Pairs = tuple[NDArray[np.intp], NDArray[np.intp]]
 Graph = Literal["erdos-renyi", "scale-free"]
 NoiseScale = Literal["equal"] | tuple[float, float]
+OUTLYING = 10.0  # factor of rows that are made outliers
 WEAKEST = 0.25  # of a weight that is .3 to .6 at least, so that the weakest edges are below the paper's cut of .1
 
 
@@ -58,6 +59,9 @@ def make_varying_dag(
     mean_shift: float = 0.0,
     weak_edges: bool | float = False,
     context_correlation: float = 0.0,
+    degrees_of_freedom: float = math.inf,
+    units: float = 0.0,
+    outliers: float = 0.0,
     random_state: int | np.random.Generator | None = None,
 ) -> Dataset:
     r"""Simulate the paper's varying design, in which edges appear, disappear and are reversed with the context.
@@ -99,6 +103,13 @@ def make_varying_dag(
     context_correlation : float, default=0
         Correlation r, in [0, 1), of each two context features before they are mapped from normal to uniform (a Gaussian
         copula). Each stays uniform on [-1, 1], and their correlation is :math:`6/\pi \arcsin(r/2)`, nearly r.
+    degrees_of_freedom : float, default=inf
+        Degrees of freedom of noise that has Student's distribution; infinite for normal noise. With three it has the
+        variance 3.
+    units : float, default=0
+        Each variable is multiplied by 10 to a power drawn uniformly from (-units, units). W is rescaled along with X.
+    outliers : float, default=0
+        Share of rows of X, drawn at random, that are multiplied by ten.
     random_state : int or numpy.random.Generator, optional
         Seed or generator of the random numbers.
 
@@ -137,6 +148,9 @@ def make_varying_dag(
         mean_shift=mean_shift,
         weak_edges=weak_edges,
         context_correlation=context_correlation,
+        degrees_of_freedom=degrees_of_freedom,
+        units=units,
+        outliers=outliers,
     )
     # Present seeds must keep their data: what is drawn for an option is drawn last, and only if it is asked for.
     rng = np.random.default_rng(random_state)
@@ -147,6 +161,10 @@ def make_varying_dag(
     noise *= _noise_sd(noise_scale, n_nodes, rng)
     factor = _factors(weak_edges, n_edges, rng)
     shift = rng.normal(0, mean_shift, size=(n_features, n_nodes)) if mean_shift else np.zeros((n_features, n_nodes))
+    if degrees_of_freedom < math.inf:
+        noise *= np.sqrt(degrees_of_freedom / rng.chisquare(degrees_of_freedom, size=noise.shape))
+    factors = 10 ** rng.uniform(-units, units, size=n_nodes) if units else np.ones(n_nodes)
+    size_of_row = np.where(rng.random(n_samples) < outliers, OUTLYING, 1.0) if outliers else np.ones(n_samples)
 
     distance = np.linalg.norm(Z[:, None] - centres, axis=2)
     d = distance[:, j] - distance[:, k]
@@ -155,7 +173,8 @@ def make_varying_dag(
     W[:, j, k] = np.where(d > smallest, factor * d, 0)
     W[:, k, j] = np.where(-d > smallest, factor * -d, 0)
     X = np.linalg.solve(np.eye(n_nodes) - W.transpose(0, 2, 1), noise[:, :, None])[:, :, 0] + Z @ shift
-    return _dataset(X, Z, W, standardise)
+    data = _dataset(X * size_of_row[:, None], Z, W, standardise)
+    return Dataset(data.X * factors, data.Z, data.W * (factors / factors[:, None]), data.names) if units else data
 
 
 def make_fixed_dag(
@@ -275,6 +294,9 @@ _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "mean_shift": (lambda value: is_number(value, 0, math.inf, high_open=True), "a finite number of at least 0"),
     "weak_edges": (_is_weakness, "True, False or a float in (0, 1]"),
     "context_correlation": (lambda value: is_number(value, 0, 1, high_open=True), "a number in [0, 1)"),
+    "degrees_of_freedom": (lambda value: is_number(value, 0, math.inf, low_open=True), "a number above 0, or infinity"),
+    "units": (lambda value: is_number(value, 0, 100), "a number in [0, 100]"),
+    "outliers": (lambda value: is_number(value, 0, 1, high_open=True), "a number in [0, 1)"),
 }
 
 

@@ -10,12 +10,14 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from contextualdag.contexts import ContextFeature
+from contextualdag.cpdag import cpdag
 from contextualdag.errors import InvalidInputError, InvalidParameterError, NotFittedError
 from contextualdag.estimators.fitting import Preparation, Tables
 from contextualdag.estimators.pictures import NotebookSummary, Pictures
 from contextualdag.estimators.saving import load_as, save_model
 from contextualdag.tables import Array, Flags, check_same_samples, read_columns
 from contextualdag.training.loss import array_residuals, explained_variance
+from contextualdag.training.noise import EQUAL
 from contextualdag.training.problem import GroupSettings, NetworkSettings
 from contextualdag.training.solution import Solution
 
@@ -35,6 +37,7 @@ class GraphEstimator(NotebookSummary, Pictures, BaseEstimator):  # type: ignore[
 
     selection: str | float
     intercept: str
+    noise: str
     validation_fraction: float
     device: str
     random_state: int | None
@@ -43,6 +46,8 @@ class GraphEstimator(NotebookSummary, Pictures, BaseEstimator):  # type: ignore[
     _solution: Solution
     names_: list[str]
     n_samples_: int  # rows that fit was given, those held out included
+    noise_: str
+    outliers_: list[int]  # rows of X that were given little weight
     noise_scale_: Array
     held_out_score_: float
     n_held_out_: int
@@ -79,6 +84,22 @@ class GraphEstimator(NotebookSummary, Pictures, BaseEstimator):  # type: ignore[
         """Whether graphs differ from context to context; False where there is one graph for all."""
         self._require_fit()
         return self._solution.varies
+
+    @property
+    def undirected_edges_(self) -> list[tuple[str, str]]:
+        """Edges whose direction the data do not tell, as pairs of names in alphabetical order.
+
+        Where noise is not equal, only the change of graphs with the context tells all directions. Of one graph for all
+        contexts the data tell the Markov equivalence class; `adjacency` then gives one member of it. Empty where graphs vary
+        or noise is equal.
+        """
+        self._require_fit()
+        if self._solution.varies or self.noise_ == EQUAL:
+            return []
+        W = self._weights(np.zeros((1, len(self._preparation.scaling.z_mean))))
+        undirected = cpdag(W)[0]
+        both = np.argwhere(undirected & undirected.T)
+        return sorted({tuple(sorted((self.names_[j], self.names_[k]))) for j, k in both})
 
     @property
     def path_(self) -> "pandas.DataFrame":
@@ -307,8 +328,7 @@ class GraphEstimator(NotebookSummary, Pictures, BaseEstimator):  # type: ignore[
         """Graphs (n, p, p) for encoded contexts, within a mask for each sample if there is one."""
         scaling = self._preparation.scaling
         graphs = self._solution.graphs(scaling.contexts(Z), None if mask is None else scaling.tensor(mask))
-        weights: Array = graphs.double().cpu().numpy()
-        return weights + 0.0  # no negative zeros
+        return scaling.weights(graphs.double().cpu().numpy()) + 0.0  # no negative zeros
 
     def _means(self, Z: Array) -> Array:
         """Means (n, p) of the variables for encoded contexts."""

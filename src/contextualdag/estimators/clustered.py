@@ -17,12 +17,12 @@ class ClusteredDAG(GraphEstimator):
     ----------
     n_clusters : int, optional
         Number of clusters; by default one for every hundred training samples, as in the paper.
-    selection, penalties, n_penalties, cut, intercept, validation_fraction, device, random_state
+    selection, penalties, n_penalties, cut, intercept, noise, validation_fraction, device, random_state
         As for `FixedDAG`; `random_state` also seeds k-means.
 
     Attributes
     ----------
-    path_, names_, noise_scale_, held_out_score_, n_held_out_
+    path_, names_, noise_, outliers_, noise_scale_, held_out_score_, n_held_out_
         As for `FixedDAG`; numbers of edges are means over samples.
 
     Examples
@@ -44,6 +44,7 @@ class ClusteredDAG(GraphEstimator):
         n_penalties: int = 20,
         cut: float = 0.0,
         intercept: str = "contextual",
+        noise: str = "auto",
         validation_fraction: float = 0.2,
         device: str = "auto",
         random_state: int | None = None,
@@ -54,6 +55,7 @@ class ClusteredDAG(GraphEstimator):
         self.n_penalties = n_penalties
         self.cut = cut
         self.intercept = intercept
+        self.noise = noise
         self.validation_fraction = validation_fraction
         self.device = device
         self.random_state = random_state

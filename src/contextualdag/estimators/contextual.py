@@ -54,6 +54,9 @@ class ContextualDAG(GraphEstimator):
         three for each variable and context feature, 0.5 with thirty, 0.2 with three hundred, and never more or less.
     intercept : {"contextual", "constant", "none"}, default="contextual"
         Mean :math:`\mu`: a function of z, the same for all contexts, or zero.
+    noise : {"auto", "equal", "unequal"}, default="auto"
+        Noise scales: the same for all variables in the units given, or unknown and learned, so that units do not matter.
+        "auto" is "equal" unless residuals speak against it.
     budgets : {"geometric", "equispaced"}, default="geometric"
         Grid of budgets: falling by three tenths until graphs are empty, or in equal steps to zero as in the paper.
     n_budgets : int, default=50
@@ -87,6 +90,12 @@ class ContextualDAG(GraphEstimator):
         Whether graphs differ from context to context; False where one graph for all was selected.
     names_ : list of str
         Names of the variables.
+    noise_ : {"equal", "unequal"}
+        Whether graphs were learned under equal noise.
+    undirected_edges_ : list of (str, str)
+        Edges whose direction the data do not tell; only where one graph serves all contexts and noise is unequal.
+    outliers_ : list of int
+        Rows of X, counted from 0, that lie far from all others and were given little weight.
     noise_scale_ : array of shape (p,)
         Standard deviation of the noise.
     held_out_score_ : float
@@ -117,6 +126,7 @@ class ContextualDAG(GraphEstimator):
         activation: str = "silu",
         dropout: float | str = "auto",
         intercept: str = "contextual",
+        noise: str = "auto",
         budgets: str = "geometric",
         n_budgets: int = 50,
         learning_rate: float = 4e-3,
@@ -137,6 +147,7 @@ class ContextualDAG(GraphEstimator):
         self.activation = activation
         self.dropout = dropout
         self.intercept = intercept
+        self.noise = noise
         self.budgets = budgets
         self.n_budgets = n_budgets
         self.learning_rate = learning_rate

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from contextualdag.checks import find_device, listed
@@ -21,12 +22,15 @@ from contextualdag.network import MeanNetwork
 from contextualdag.tables import Array, Flags, check_same_samples, read_columns, read_variables
 from contextualdag.training.checkpoint import Checkpoint
 from contextualdag.training.data import Rows, Split
+from contextualdag.training.noise import EQUAL
+from contextualdag.training.outliers import OUTLIER
 from contextualdag.training.problem import NetworkSettings, Outcome, Problem
 from contextualdag.training.recipe import learn
 
 if TYPE_CHECKING:
     from contextualdag.estimators.base import GraphEstimator
 
+Indices = NDArray[np.int64]
 NO_INFLUENCE = ("device", "verbose")  # parameters that do not change what is learned
 
 
@@ -93,24 +97,32 @@ class Tables:
 class Scaling:
     """From numbers in the user's units to those that networks see, and back.
 
-    Contexts are scaled column by column to mean zero and standard deviation one; variables are centred and divided by one
-    number. One number for all variables keeps their weights on one another what they are in the user's units.
+    Contexts and variables are scaled column by column to mean zero and standard deviation one. Graphs are learned from
+    variables divided by the scales of their noise; `unit` is what a variable in the user's units is divided by for that, up
+    to a common factor.
     """
 
     z_mean: Array
     z_scale: Array
     x_mean: Array
-    x_scale: float
+    x_scale: Array
+    unit: Array
     device: torch.device
 
     @classmethod
     def learn(cls, X: Array, Z: Array, varies: Flags, centre: bool, device: torch.device) -> "Scaling":
-        """From training data; the spread of X is that of the columns in `varies`."""
+        """From training data; columns of X that are not in `varies` are not scaled. The unit is that of equal noise."""
         z_scale = Z.std(0)
         z_scale[z_scale == 0] = 1
         x_mean = X.mean(0) if centre else np.zeros(X.shape[1])
-        x_scale = float(np.sqrt(((X - x_mean)[:, varies] ** 2).mean()))
-        return cls(Z.mean(0), z_scale, x_mean, x_scale, device)
+        variances = ((X - x_mean) ** 2).mean(0)
+        x_scale = np.where(varies, np.sqrt(variances), 1.0)
+        return cls(Z.mean(0), z_scale, x_mean, x_scale, np.full(X.shape[1], np.sqrt(variances[varies].mean())), device)
+
+    def weights(self, W: Array) -> Array:
+        """Weights (n, p, p) in the user's units."""
+        scaled: Array = W * (self.unit / self.unit[:, None])
+        return scaled
 
     def contexts(self, Z: Array) -> Tensor:
         """Contexts for the networks."""
@@ -155,6 +167,8 @@ class _Prepared:
     X: Array
     Z: Array
     mask: Array | None
+    train_rows: Indices  # rows of the table that was given
+    held_out_rows: Indices | None  # None for a validation set of its own
 
 
 def _prepare(model: "GraphEstimator", tables: Tables) -> _Prepared:
@@ -178,6 +192,8 @@ def _prepare(model: "GraphEstimator", tables: Tables) -> _Prepared:
     mask, mask_val = tables.mask, tables.mask_val
     if (tables.X_val is None) != (tables.Z_val is None) and tables.Z is not None:
         raise InvalidInputError("X_val and Z_val belong together: pass both or neither.")
+    train: Indices = np.arange(len(X))
+    held_out: Indices | None = None
     if tables.X_val is None:
         train, held_out = _hold_out(len(X), model.validation_fraction, rng)
         X_val, Z_val = X[held_out], Z[held_out]
@@ -200,12 +216,14 @@ def _prepare(model: "GraphEstimator", tables: Tables) -> _Prepared:
     problem = Problem(
         split=Split(rows(X, Z, mask), rows(X_val, Z_val, mask_val)),
         allowed=torch.from_numpy(np.outer(varies, varies) & model._allowed_edges(names)),
-        settings=model._settings(scaling.x_scale),
+        settings=model._settings(float(scaling.unit[0])),
         contextual_mean=model.intercept == "contextual",
+        noise=model.noise,
+        units=torch.from_numpy(scaling.unit / scaling.x_scale),
         seed=int(rng.integers(2**31)),
         checkpoint=checkpoint,
     )
-    return _Prepared(problem, names, contexts, scaling, len(all_contexts), X, Z, mask)
+    return _Prepared(problem, names, contexts, scaling, len(all_contexts), X, Z, mask, train, held_out)
 
 
 def _check_names(model: "GraphEstimator", given: Mapping[str, Any]) -> None:
@@ -220,11 +238,30 @@ def _check_names(model: "GraphEstimator", given: Mapping[str, Any]) -> None:
 def _keep(model: "GraphEstimator", prepared: _Prepared, outcome: Outcome) -> None:
     """Set the attributes of a fitted model."""
     scaling = prepared.scaling
+    if outcome.noise != EQUAL:
+        scaling = replace(scaling, unit=scaling.x_scale * outcome.scale.numpy())
+    model.noise_ = outcome.noise
     model._preparation = Preparation(tuple(prepared.names), prepared.contexts, scaling, outcome.mean_network)
     model._solution = outcome.solution
     model.names_, model.n_samples_ = prepared.names, prepared.n_samples
     model.held_out_score_, model.n_held_out_ = outcome.held_out_score, outcome.n_held_out
-    model.noise_scale_ = np.sqrt((model._residuals(prepared.X, prepared.Z, prepared.mask) ** 2).mean(0))
+    weights = _row_weights(outcome.split.train)
+    squares = model._residuals(prepared.X, prepared.Z, prepared.mask) ** 2
+    model.noise_scale_ = np.sqrt(np.average(squares, axis=0, weights=weights))
+    model.outliers_ = _outliers(prepared, outcome.split)
+
+
+def _row_weights(rows: Rows) -> Array:
+    weights: Array = np.ones(len(rows)) if rows.weight is None else rows.weight.double().cpu().numpy()
+    return weights
+
+
+def _outliers(prepared: "_Prepared", split: Split) -> list[int]:
+    """Rows of X, counted from zero, that have little weight; rows of a validation set are not among them."""
+    found = prepared.train_rows[_row_weights(split.train) < OUTLIER].tolist()
+    if prepared.held_out_rows is not None:
+        found += prepared.held_out_rows[_row_weights(split.held_out) < OUTLIER].tolist()
+    return sorted(found)
 
 
 def _progress(model: "GraphEstimator") -> AbstractContextManager[FitProgress | None]:
@@ -253,7 +290,7 @@ def _check_n_edges(model: "GraphEstimator", n_nodes: int) -> None:
         )
 
 
-def _hold_out(n: int, share: float, rng: np.random.Generator) -> tuple[Array, Array]:
+def _hold_out(n: int, share: float, rng: np.random.Generator) -> tuple[Indices, Indices]:
     """Rows to train on and rows to hold out, at random, both rising."""
     n_val = max(1, round(share * n))
     if n - n_val < 2:

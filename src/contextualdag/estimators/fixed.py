@@ -32,6 +32,9 @@ class FixedDAG(GraphEstimator):
         Size up to which weights are dropped, all along the path. It is absolute; the paper's 0.1 suits weights of order one.
     intercept : {"contextual", "constant", "none"}, default="contextual"
         Mean :math:`\mu`: a function of z, the same for all, or zero. Without a context, "contextual" is "constant".
+    noise : {"auto", "equal", "unequal"}, default="auto"
+        Noise scales: the same for all variables in the units given, or unknown and learned, so that units do not matter.
+        "auto" is "equal" unless residuals speak against it.
     validation_fraction : float, default=0.2
         Fraction of rows held out, unless `fit` is given a validation set.
     device : str, default="auto"
@@ -46,6 +49,12 @@ class FixedDAG(GraphEstimator):
         that it leaves, `epochs` the steps of the descent.
     names_ : list of str
         Names of the variables.
+    noise_ : {"equal", "unequal"}
+        Whether the graph was learned under equal noise. Under unequal noise data do not tell all directions.
+    undirected_edges_ : list of (str, str)
+        Edges whose direction the data do not tell; empty under equal noise.
+    outliers_ : list of int
+        Rows of X, counted from 0, that lie far from all others and were given little weight.
     noise_scale_ : array of shape (p,)
         Standard deviation of the noise.
     held_out_score_, n_held_out_ : float, int
@@ -72,6 +81,7 @@ class FixedDAG(GraphEstimator):
         n_penalties: int = 20,
         cut: float = 0.0,
         intercept: str = "contextual",
+        noise: str = "auto",
         validation_fraction: float = 0.2,
         device: str = "auto",
         random_state: int | None = None,
@@ -81,6 +91,7 @@ class FixedDAG(GraphEstimator):
         self.n_penalties = n_penalties
         self.cut = cut
         self.intercept = intercept
+        self.noise = noise
         self.validation_fraction = validation_fraction
         self.device = device
         self.random_state = random_state

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from contextualdag.estimators.contextual import ContextualDAG
     from contextualdag.estimators.sorted import SortedDAG
 
+NOISES = ("auto", "equal", "unequal")
 INTERCEPTS = ("contextual", "constant", "none")
 SELECTIONS = ("relaxed", "min", "1se")
 # In training one start recovers graphs as well as the three of the layer alone, at half the cost.
@@ -32,6 +33,7 @@ PAPER_NETWORK: dict[str, Any] = {
     "activation": "relu",
     "dropout": 0.0,
     "intercept": "none",
+    "noise": "equal",
     "budgets": "equispaced",
     "n_budgets": 20,
     "learning_rate": 1e-3,
@@ -39,7 +41,13 @@ PAPER_NETWORK: dict[str, Any] = {
 }
 PAPER_CUT = 0.1
 PAPER_PENALTIES = tuple(10 ** (-3 * step / 19) for step in range(20))
-PAPER_GROUPS: dict[str, Any] = {"selection": "min", "intercept": "none", "penalties": PAPER_PENALTIES, "cut": PAPER_CUT}
+PAPER_GROUPS: dict[str, Any] = {
+    "selection": "min",
+    "intercept": "none",
+    "noise": "equal",
+    "penalties": PAPER_PENALTIES,
+    "cut": PAPER_CUT,
+}
 
 
 def check(model: "GraphEstimator", holds: bool, name: str, expected: str) -> None:
@@ -52,6 +60,7 @@ def check_shared_parameters(model: "GraphEstimator") -> None:
     selected = is_one_of(model.selection, SELECTIONS) or is_number(model.selection, 0)
     check(model, selected, "selection", "'relaxed', 'min', '1se' or a number of edges")
     check(model, is_one_of(model.intercept, INTERCEPTS), "intercept", f"one of {list(INTERCEPTS)}")
+    check(model, is_one_of(model.noise, NOISES), "noise", f"one of {list(NOISES)}")
     seed = model.random_state
     check(model, seed is None or (is_integer(seed) and seed >= 0), "random_state", "None or an integer of at least 0")
     check(model, isinstance(model.device, str), "device", "'auto' or the name of a device")

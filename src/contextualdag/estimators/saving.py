@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
 import torch
 
 from contextualdag.checks import find_device
@@ -15,6 +16,7 @@ from contextualdag.files import read_folder
 from contextualdag.folder import load_folder, save_folder
 from contextualdag.network import MeanNetwork
 from contextualdag.training.means import HIDDEN_LAYERS
+from contextualdag.training.noise import EQUAL
 from contextualdag.training.packing import Tensors, pack_setting, under, unpack_setting
 from contextualdag.training.solution import unpack_solution
 
@@ -37,6 +39,8 @@ def save_model(model: "GraphEstimator", path: str | os.PathLike[str]) -> None:
     metadata = {
         "parameters": {name: pack_setting(value) for name, value in model.get_params(deep=False).items()},
         "n_samples": model.n_samples_,
+        "noise": model.noise_,
+        "outliers": model.outliers_,
         "held_out": {"n": model.n_held_out_, "score": model.held_out_score_},
         "preparation": preparation,
         "solution": solution,
@@ -55,7 +59,8 @@ def load_as(cls: type["Model"], path: str | os.PathLike[str], device: str) -> "M
         model._solution = unpack_solution(metadata["solution"], under(tensors, "solution"), find_device(device))
         model.names_, model.n_samples_ = list(model._preparation.names), metadata["n_samples"]
         model.n_held_out_, model.held_out_score_ = metadata["held_out"]["n"], metadata["held_out"]["score"]
-        model.noise_scale_ = tensors["noise_scale"].numpy()
+        model.outliers_ = [int(row) for row in metadata.get("outliers", [])]
+        model.noise_, model.noise_scale_ = metadata.get("noise", EQUAL), tensors["noise_scale"].numpy()
     except ContextualDAGError:
         raise
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
@@ -78,10 +83,10 @@ def _pack_preparation(preparation: Preparation) -> tuple[dict[str, Any], Tensors
     metadata = {
         "names": preparation.names,
         "context": [{"name": n, "categories": c} for n, c in zip(encoder.names, encoder.categories, strict=True)],
-        "x_scale": scaling.x_scale,
         "has_mean_network": network is not None,
     }
     arrays = {"z_mean": scaling.z_mean, "z_scale": scaling.z_scale, "x_mean": scaling.x_mean}
+    arrays |= {"x_scale": scaling.x_scale, "unit": scaling.unit}
     arrays |= {"context_quantiles": contexts.quantiles, "context_means": contexts.means}
     tensors = {f"array/{name}": torch.from_numpy(values.copy()) for name, values in arrays.items()}
     if network is not None:
@@ -94,7 +99,10 @@ def _unpack_preparation(metadata: dict[str, Any], tensors: Tensors, device: torc
     categories = (None if column["categories"] is None else tuple(column["categories"]) for column in metadata["context"])
     encoder = ContextEncoder(tuple(column["name"] for column in metadata["context"]), tuple(categories))
     contexts = ContextSummary(encoder, arrays["context_quantiles"], arrays["context_means"])
-    scaling = Scaling(arrays["z_mean"], arrays["z_scale"], arrays["x_mean"], metadata["x_scale"], device)
+    if "x_scale" in metadata:  # up to format 3 there was one for all variables
+        arrays |= {name: np.full_like(arrays["x_mean"], metadata["x_scale"]) for name in ("x_scale", "unit")}
+    names = ("z_mean", "z_scale", "x_mean", "x_scale", "unit")
+    scaling = Scaling(**{name: arrays[name] for name in names}, device=device)
     network = None
     if metadata["has_mean_network"]:
         network = MeanNetwork(len(scaling.z_mean), len(scaling.x_mean), HIDDEN_LAYERS, "silu").to(device)

@@ -34,13 +34,13 @@ class SortedDAG(GraphEstimator):
         Variables by name or by position, parents before children. Without it `fit` needs a mask for each sample.
     cut : float, default=0.0
         Size up to which weights are dropped before the budget shrinks the others. The paper has 0.1.
-    selection, n_members, cross_fit, consider_constant, hidden_layers, activation, dropout, intercept, budgets, n_budgets, \
-learning_rate, max_epochs, patience, batch_size, validation_fraction, device, random_state, verbose
+    selection, n_members, cross_fit, consider_constant, hidden_layers, activation, dropout, intercept, noise, budgets, \
+n_budgets, learning_rate, max_epochs, patience, batch_size, validation_fraction, device, random_state, verbose
         As for `ContextualDAG`.
 
     Attributes
     ----------
-    path_, names_, noise_scale_, held_out_score_, n_held_out_
+    path_, names_, noise_, outliers_, noise_scale_, held_out_score_, n_held_out_
         As for `ContextualDAG`.
 
     Examples
@@ -66,6 +66,7 @@ learning_rate, max_epochs, patience, batch_size, validation_fraction, device, ra
         activation: str = "silu",
         dropout: float | str = "auto",
         intercept: str = "contextual",
+        noise: str = "auto",
         budgets: str = "geometric",
         n_budgets: int = 50,
         learning_rate: float = 4e-3,
@@ -87,6 +88,7 @@ learning_rate, max_epochs, patience, batch_size, validation_fraction, device, ra
         self.activation = activation
         self.dropout = dropout
         self.intercept = intercept
+        self.noise = noise
         self.budgets = budgets
         self.n_budgets = n_budgets
         self.learning_rate = learning_rate

@@ -63,8 +63,17 @@ class Canvas:
         ax.set_axis_off()
         return cls(ax, labels, places, (places - low) * scale, float(np.clip(0.27 * labels.sizes[:, 1].min(), 1.6, 4)))
 
-    def edge(self, start: int, end: int, strength: float, color: str, line: str = "solid", zorder: float = 2) -> None:
-        """Draw an edge; `strength` from 0 to 1 gives its width."""
+    def edge(
+        self,
+        start: int,
+        end: int,
+        strength: float,
+        color: str,
+        line: str = "solid",
+        zorder: float = 2,
+        directed: bool = True,
+    ) -> None:
+        """Draw an edge; `strength` from 0 to 1 gives its width. One that is not directed has no head."""
         width = 0.6 + (self.widest - 0.6) * min(strength, 1)
         draw_edge(
             self.ax,
@@ -77,6 +86,7 @@ class Canvas:
             color=color,
             line=line,
             zorder=zorder,
+            directed=directed,
         )
 
     def nodes(self, important: np.ndarray) -> None:
@@ -273,8 +283,9 @@ def draw_edge(
     color: str,
     line: str = "solid",
     zorder: float = 2,
+    directed: bool = True,
 ) -> None:
-    """Draw an arrow between two nodes; `data` are their places in data coordinates, `places` and `sizes` in points."""
+    """Draw an arrow, or a line, between two nodes; `data` are their places in data coordinates, the others are in points."""
     from matplotlib.patches import FancyArrowPatch
 
     bend = bend_around(start, end, places, sizes)
@@ -284,7 +295,7 @@ def draw_edge(
         "posB": tuple(data[end]),
         "connectionstyle": f"arc3,rad={bend}",
         "shrinkA": _radius(curve[0] - places[start], sizes[start]),
-        "shrinkB": _radius(curve[-1] - places[end], sizes[end]) + 1.5,
+        "shrinkB": _radius(curve[-1] - places[end], sizes[end]) + (1.5 if directed else 0.0),
         "mutation_scale": 1,
         "zorder": zorder,
         "color": color,
@@ -294,10 +305,11 @@ def draw_edge(
     # The head of a solid line has an outline as wide as the line; a separate head has none and is larger instead.
     extra = width if broken else 0.0
     head = f"-|>,head_length={2.5 + 1.1 * width + extra},head_width={1.2 + 0.7 * width + extra / 2}"
-    arrow = FancyArrowPatch(**shape, arrowstyle="-" if broken else head, linewidth=width, linestyle=LINES[line])
+    style = "-" if broken or not directed else head
+    arrow = FancyArrowPatch(**shape, arrowstyle=style, linewidth=width, linestyle=LINES[line])
     arrow.set_gid(f"edge-{start}-{end}")
     ax.add_patch(arrow)
-    if broken:  # a separate head, since dots would break its outline
+    if broken and directed:  # a separate head, since dots would break its outline
         ax.add_patch(FancyArrowPatch(**shape, arrowstyle=head, linewidth=0))
 
 

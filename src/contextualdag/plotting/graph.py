@@ -95,6 +95,8 @@ def plot_graph(
 ) -> "Axes":
     """Draw the graph of one context: parents above children, stronger edges wider, colours by sign.
 
+    Edges whose direction the data do not tell (`undirected_edges_`) have no arrowhead.
+
     Parameters
     ----------
     model : estimator
@@ -128,7 +130,7 @@ def plot_graph(
     ax = new_axes(len(model.names_)) if ax is None else ax
     title_context(ax, model, context)
     W = model.adjacency(context)
-    _draw(ax, model.names_, W[0], W, strongest(W, max_edges), places)
+    _draw(ax, model, W[0], W, strongest(W, max_edges), places)
     return ax
 
 
@@ -169,7 +171,7 @@ def plot_graphs(model: GraphModel, Z: Any, *, max_edges: int = MOST_EDGES, ax: "
         title_context(one, model, contexts.iloc[[i]])
     shown, places = strongest(W, max_edges), None
     for one, graph in zip(axes, W, strict=True):
-        places = _draw(one, model.names_, graph, W, shown, places).data
+        places = _draw(one, model, graph, W, shown, places).data
     return axes
 
 
@@ -212,13 +214,16 @@ def title_context(ax: "Axes", model: GraphModel, context: Any) -> None:
 
 
 def _draw(
-    ax: "Axes", names: list[str], W: np.ndarray, graphs: np.ndarray, shown: np.ndarray, places: np.ndarray | None
+    ax: "Axes", model: GraphModel, W: np.ndarray, graphs: np.ndarray, shown: np.ndarray, places: np.ndarray | None
 ) -> Canvas:
     """Draw those edges of one of several graphs that are shown; the legend counts all of them."""
+    names = model.names_
     canvas = Canvas.prepare(ax, names, graphs * shown, places, strip=STRIP)
     colors, largest = palette_of(ax), float(np.abs(graphs).max()) or 1.0
+    undirected = {frozenset(pair) for pair in getattr(model, "undirected_edges_", ())}
     for j, k in edges_by_strength(W * shown):
-        canvas.edge(j, k, abs(W[j, k]) / largest, colors.positive if W[j, k] > 0 else colors.negative)
+        color = colors.positive if W[j, k] > 0 else colors.negative
+        canvas.edge(j, k, abs(W[j, k]) / largest, color, directed=frozenset((names[j], names[k])) not in undirected)
     canvas.nodes(joined(W))
     kinds = {f"positive ({int((W > 0).sum())})": colors.positive, f"negative ({int((W < 0).sum())})": colors.negative}
     explain(ax, [(color, "solid", label) for label, color in kinds.items()], left_out=int(((W != 0) & ~shown).sum()))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from contextualdag.estimators.remarks import remarks
 from contextualdag.plotting import (
     order_flips,
     plot_edge,
@@ -35,9 +36,9 @@ HOW_TO_READ = (
     "An edge from a to b means that, in this context, a helps to predict b: its weight is the difference in b for a "
     "difference of one in a, with the other parents of b held fixed. No edge means that no such dependence was needed.",
     "Edges are associations, not causes. Several graphs often explain observational data equally well, and the direction of "
-    "an edge rests on assumptions: linear effects within a context, no hidden common causes, and noise of about the same "
-    "size for all variables. Where the noise or the units differ, trust directions less than the presence of an edge. "
-    "Standardise variables with different units before a fit.",
+    "an edge rests on assumptions: linear effects within a context, no hidden common causes, and noise whose size does not "
+    "change with the context. Where one graph serves all contexts, directions also rest on noise of the same size for all "
+    "variables.",
     "Weak edges differ from sample to sample. Before you rely on an edge, check that it stays in neighbouring contexts, at "
     "neighbouring points of the path and in a fit on another half of the data. Graphs of contexts that the data do not "
     "cover are guesses.",
@@ -255,6 +256,7 @@ def _data(model: "GraphEstimator") -> list[str]:
     return [
         page.heading("Data"),
         page.paragraph(f"{model.n_samples_} rows."),
+        *(page.paragraph(remark) for remark in remarks(model)),
         *([page.table(_context_table(model))] if model.context_features_ else []),
         page.table(variables),
         page.heading("Settings"),

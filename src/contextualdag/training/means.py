@@ -55,9 +55,10 @@ def without_means(split: Split, network: MeanNetwork) -> Split:
 
 def _fit_linear_part(network: MeanNetwork, rows: Rows) -> None:
     design = torch.cat([rows.Z, torch.ones_like(rows.Z[:, :1])], dim=1).double()
+    weighted = design if rows.weight is None else design * rows.weight.double()[:, None]
     # A tiny ridge, so that constant or collinear features do no harm.
-    gram = design.T @ design + 1e-6 * len(design) * torch.eye(design.shape[1], dtype=design.dtype, device=design.device)
-    coefficients = torch.linalg.solve(gram, design.T @ rows.X.double()).to(rows.X.dtype)
+    gram = weighted.T @ design + 1e-6 * len(design) * torch.eye(design.shape[1], dtype=design.dtype, device=design.device)
+    coefficients = torch.linalg.solve(gram, weighted.T @ rows.X.double()).to(rows.X.dtype)
     with torch.no_grad():
         network.linear.weight.copy_(coefficients[:-1].T)
         network.linear.bias.copy_(coefficients[-1])

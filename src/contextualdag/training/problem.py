@@ -43,6 +43,7 @@ class NetworkSettings:
     budgets: str
     n_budgets: int
     training: TrainingSettings
+    polish: bool = True
 
     @property
     def as_published(self) -> bool:
@@ -84,6 +85,10 @@ class Problem:
         The parameters of the estimator.
     contextual_mean : bool
         Whether the mean depends on the context and is to be removed.
+    noise : {"auto", "equal", "unequal"}
+        Whether noise scales are equal in the units of the user, unknown, or whichever predicts better.
+    units : Tensor of shape (p,)
+        What one unit of the user's, or any number that is the same for all variables, is in the units of the rows.
     seed : int
         Seed of all random numbers.
     checkpoint : Checkpoint, optional
@@ -96,6 +101,8 @@ class Problem:
     allowed: Tensor
     settings: NetworkSettings | GroupSettings
     contextual_mean: bool
+    noise: str
+    units: Tensor
     seed: int
     checkpoint: Checkpoint | None = None
     observer: Observer | None = None
@@ -130,14 +137,35 @@ class Problem:
         if isinstance(settings, NetworkSettings):
             # Neither changes what is trained at once.
             settings = replace(settings, selection="", consider_constant=False)
-        return sizes, self.split.train.X.device, settings, tuple(self.allowed.flatten().tolist())
+        return sizes, self.split.train.X.device, settings, self.noise, tuple(self.allowed.flatten().tolist())
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a fit has learned: the graphs, the mean given the context if there is one, and how well rows are predicted."""
+    """What a fit has learned.
+
+    Attributes
+    ----------
+    solution : Solution
+        Graphs of variables that are divided by `scale`.
+    scale : Tensor of shape (p,)
+        Noise scales, in the units of the rows and up to a common factor.
+    noise : {"equal", "unequal"}
+        Whether they are equal in the units of the user.
+    split : Split
+        The rows as graphs were learned from them, before the division, with their weights.
+    mean_network : MeanNetwork, optional
+        The mean given the context, in the units of the rows.
+    held_out_score : float
+        Share of the variance of rows held out that is explained.
+    n_held_out : int
+        Number of these rows.
+    """
 
     solution: Solution
+    scale: Tensor
+    noise: str
+    split: Split
     mean_network: MeanNetwork | None
     held_out_score: float
     n_held_out: int

@@ -2,7 +2,9 @@
 
 `learn` is what a fit does once tables have been read. `learn_graphs` is the method for graphs that vary with the context:
 
-1. The mean of the variables given the context is removed.
+1. Rows far from all others are given less weight, see `contextualdag.training.outliers`. The mean of the variables given the
+   context is removed. Variables are divided by the scales of their noise: one for all in the user's units, or scales that
+   are learned, see `contextualdag.training.noise`.
 2. The path: networks that map a context to a matrix are trained without constraints, then behind a projection that makes
    every matrix a DAG, then for a falling sequence of budgets of the l1 norm, each from the networks of the budget before.
 3. Points of the path are refitted on their supports without shrinkage, and the weak edges of each refit are pruned.
@@ -34,16 +36,29 @@ from contextualdag.network import MeanNetwork
 from contextualdag.threads import one_thread_each
 from contextualdag.training import selection as selections
 from contextualdag.training.constant_graph import SplitMoments, group_path, one_graph_path, penalty_grid
-from contextualdag.training.data import Folds, Rows
+from contextualdag.training.data import Folds, Rows, Split, concatenate
 from contextualdag.training.ensemble import Ensemble
 from contextualdag.training.loss import Moments, errors, explained_variance, permutation_p_value, residuals, row_errors
 from contextualdag.training.means import draw_mean, fit_means, without_means
-from contextualdag.training.problem import NetworkSettings, Outcome, Problem
+from contextualdag.training.noise import (
+    EQUAL,
+    UNEQUAL,
+    brackets,
+    floored,
+    gain_of_scales,
+    is_clear,
+    log_likelihoods,
+    residual_scales,
+    sized,
+)
+from contextualdag.training.outliers import weighted
+from contextualdag.training.problem import GroupSettings, NetworkSettings, Outcome, Problem
 from contextualdag.training.runner import Runner, Steps
 from contextualdag.training.screening import screen
 from contextualdag.training.solution import ClusterGraphs, ConstantGraph, Solution, nearest_centre
 
 N_PENALTIES = 20  # of the constant candidate
+MOST_TRIED = 1000  # rows to learn noise scales from
 LEVEL = 0.05  # of the test that the context matters
 HOPELESS = 0.02  # how much worse it may be with a few of them before the others are tried
 ROWS_IN_A_CLUSTER = 100
@@ -60,18 +75,120 @@ def learn(problems: Sequence[Problem]) -> list[Outcome]:
 
 
 def _learn(problems: Sequence[Problem]) -> list[Outcome]:
+    problems = _with_weights(problems)
     means = [draw_mean(one.split.train, one.seed) if one.contextual_mean else None for one in problems]
     problems = _without_means(problems, means)
-    folds = [problem.folds() for problem in problems]
-    if isinstance(problems[0].settings, NetworkSettings):
-        solutions = _run([Ensemble(_screened(problem), its) for problem, its in zip(problems, folds, strict=True)])
-    else:
-        solutions = [learn_group_graphs(problem, its_folds) for problem, its_folds in zip(problems, folds, strict=True)]
-    found = zip(solutions, folds, problems, means, strict=True)
+    equal = [_may_be_equal(problem) for problem in problems]
+    found: dict[int, tuple[Tensor, Solution]] = {}
+    for noise_is_equal in (True, False):
+        some = [i for i in range(len(problems)) if equal[i] == noise_is_equal]
+        scales = [_equal_scale(problems[i]) for i in some] if noise_is_equal else learn_scales([problems[i] for i in some])
+        scaled = [divided(problems[i], scale) for i, scale in zip(some, scales, strict=True)]
+        for i, scale, problem, solution in zip(some, scales, scaled, _solve(scaled), strict=True):
+            found[i] = scale, solution
+            if noise_is_equal and problem.noise == "auto" and _speaks_for_unequal(problem, solution):
+                equal[i] = False
+                problems[i] = replace(problems[i], checkpoint=None)  # it holds the path of the other noise
+    return [_outcome(problems[i], means[i], *found[i], equal[i]) for i in range(len(problems))]
+
+
+def _with_weights(problems: Sequence[Problem]) -> list[Problem]:
+    """The problems with less weight for rows far from the others; all or none have weights, to be solved side by side."""
+    found = [problem if _as_published(problem) else replace(problem, split=weighted(problem.split)) for problem in problems]
+    if all(problem.split.train.weight is None for problem in found):
+        return found
     return [
-        Outcome(solution, mean, *_score(solution, its_folds, len(problem.split.train), mean))
-        for solution, its_folds, problem, mean in found
+        replace(problem, split=Split(_with_weight(problem.split.train), _with_weight(problem.split.held_out)))
+        for problem in found
     ]
+
+
+def _with_weight(rows: Rows) -> Rows:
+    return rows if rows.weight is not None else replace(rows, weight=torch.ones_like(rows.X[:, 0]))
+
+
+def _as_published(problem: Problem) -> bool:
+    return isinstance(problem.settings, NetworkSettings) and problem.settings.as_published
+
+
+def _solve(problems: Sequence[Problem]) -> list[Solution]:
+    """Graphs of variables whose means are removed and whose noise has one scale."""
+    if problems and isinstance(problems[0].settings, NetworkSettings):
+        return _run([Ensemble(_screened(problem), problem.folds()) for problem in problems])
+    return [learn_group_graphs(problem, problem.folds()) for problem in problems]
+
+
+def learn_scales(problems: Sequence[Problem]) -> list[Tensor]:
+    """Noise scales (p,) that are not equal: those of the residuals of a single network that is trained on some of the rows.
+
+    It needs scales as well. There are two starts, residuals of regressions on all other variables and standard deviations,
+    neither of which depends on units; what predicts rows held out better is taken.
+    """
+    starts = [(brackets(one.split.train, one.allowed).low.sqrt(), torch.ones_like(one.units)) for one in problems]
+    trials = [_trial(one, start) for one, its in zip(problems, starts, strict=True) for start in its]
+    solutions = _solve([problem for _, problem in trials])
+    found = [_scale_of(*trial, solution) for trial, solution in zip(trials, solutions, strict=True)]
+    scales = [max(its, key=lambda one: one[0])[1] for its in zip(found[::2], found[1::2], strict=True)]
+    return [sized(scale, one.split.train) for one, scale in zip(problems, scales, strict=True)]
+
+
+def _trial(problem: Problem, start: Tensor) -> tuple[Tensor, Problem]:
+    """A smaller problem, with its scales."""
+    parts = []
+    for rows, most in ((problem.split.train, MOST_TRIED), (problem.split.held_out, MOST_TRIED // 2)):
+        chosen = torch.randperm(len(rows), generator=torch.Generator().manual_seed(problem.seed))[:most]
+        parts.append(rows[chosen.sort().values.to(rows.X.device)])
+    settings: NetworkSettings | GroupSettings = replace(problem.settings, selection="relaxed")
+    if isinstance(settings, NetworkSettings):
+        settings = replace(settings, n_members=1, cross_fit=False, consider_constant=False, polish=False)
+    trial = replace(problem, split=Split(*parts), settings=settings, checkpoint=None, observer=None)
+    scale = sized(floored(start, residual_scales(parts[0].X, parts[0]).cpu()), parts[0])
+    return scale, divided(trial, scale)
+
+
+def _scale_of(scale: Tensor, problem: Problem, solution: Solution) -> tuple[float, Tensor]:
+    """The scales of the residuals of a trial, and the log likelihood that they reach on rows held out."""
+    rows = concatenate([problem.split.train, problem.split.held_out])
+    left = residuals(rows.X, solution.graphs(rows.Z, rows.mask))
+    spread = scale * residual_scales(rows.X, rows).cpu()
+    found = floored(scale * residual_scales(left, rows).cpu(), spread)
+    unseen = left[len(problem.split.train) :].double().cpu() * scale
+    weight = torch.ones(len(unseen)) if rows.weight is None else rows.weight[len(problem.split.train) :].cpu()
+    return float((log_likelihoods(unseen, found) * weight).sum() / weight.sum()), found
+
+
+def divided(problem: Problem, scale: Tensor) -> Problem:
+    """The problem with variables divided by their scales."""
+    by = scale.to(problem.split.train.X)
+    parts = [replace(rows, X=rows.X / by) for rows in (problem.split.train, problem.split.held_out)]
+    return replace(problem, split=Split(*parts))
+
+
+def _equal_scale(problem: Problem) -> Tensor:
+    return problem.units.double()
+
+
+def _may_be_equal(problem: Problem) -> bool:
+    """Whether noise is, or could be, equal in the units of the user."""
+    if problem.noise != "auto":
+        return problem.noise == EQUAL
+    return brackets(problem.split.train, problem.allowed).allow_equal(problem.units)
+
+
+def _speaks_for_unequal(problem: Problem, solution: Solution) -> bool:
+    """Whether the residuals of graphs learned under equal noise are those of unequal noise."""
+    _, rows, W = _predictions(solution, problem.folds())
+    left = residuals(rows.X, W)
+    halves = (slice(0, None, 2), slice(1, None, 2))
+    gains = [gain_of_scales((left[a], rows[a]), (left[b], rows[b])) for a, b in (halves, halves[::-1])]
+    gain, error = (sum(values) / 2 for values in zip(*gains, strict=True))
+    return is_clear(gain, error)
+
+
+def _outcome(problem: Problem, mean: MeanNetwork | None, scale: Tensor, solution: Solution, is_equal: bool) -> Outcome:
+    folds = divided(problem, scale).folds()
+    score = _score(solution, folds, len(problem.split.train), mean, scale)
+    return Outcome(solution, scale, EQUAL if is_equal else UNEQUAL, problem.split, mean, *score)
 
 
 def _run(ensembles: Sequence[Ensemble]) -> list[Solution]:
@@ -122,7 +239,7 @@ def learn_graphs(ensemble: Ensemble) -> Steps[Solution]:
             yield from ensemble.refit(index)
         selected = selections.with_n_edges(path.points, settings.selection)
     refit = path.points[selected.index].refit
-    if refit is not None and not refit.polished:
+    if refit is not None and not refit.polished and settings.polish:
         yield from ensemble.refit(selected.index, polish=True)
     return _select(path.points, settings.selection, ensemble.folds, ensemble.solution)
 
@@ -207,7 +324,7 @@ def _context_matters(ensemble: Ensemble, selected: selections.Selected) -> bool:
     return permutation_p_value(W, rows, ensemble.problem.seed) <= LEVEL
 
 
-def _score(solution: Solution, folds: Folds, n_train: int, mean: MeanNetwork | None) -> tuple[float, int]:
+def _score(solution: Solution, folds: Folds, n_train: int, mean: MeanNetwork | None, scale: Tensor) -> tuple[float, int]:
     """Share of the variance of rows held out that is explained, and how many rows these are.
 
     Only rows outside the training set count: the means are fitted to all of that.
@@ -217,6 +334,7 @@ def _score(solution: Solution, folds: Folds, n_train: int, mean: MeanNetwork | N
     n_unseen = len(set(index[unseen].tolist()))
     if n_unseen == 0:
         return math.nan, 0
-    X = rows.X if mean is None else rows.X + mean(rows.Z)
-    left, given = (table[unseen].double().cpu().numpy() for table in (residuals(rows.X, W), X))
+    by = scale.to(rows.X)
+    X = rows.X * by if mean is None else rows.X * by + mean(rows.Z)
+    left, given = (table[unseen].double().cpu().numpy() for table in (residuals(rows.X, W) * by, X))
     return explained_variance(left, given), n_unseen

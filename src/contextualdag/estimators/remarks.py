@@ -1,0 +1,55 @@
+"""What the reader of a fitted model has to know besides its graphs, as sentences for the terminal and the report."""
+
+from typing import TYPE_CHECKING
+
+from contextualdag.training.noise import EQUAL
+
+if TYPE_CHECKING:
+    from contextualdag.estimators.base import GraphEstimator
+
+MOST_NAMED = 10
+
+
+def remarks(model: "GraphEstimator") -> list[str]:
+    """Sentences on the noise, on directions that data do not tell, and on rows that look like errors."""
+    return [_noise(model), *_directions(model), *_outliers(model)]
+
+
+def _noise(model: "GraphEstimator") -> str:
+    if model.noise_ == EQUAL:
+        return (
+            "Noise: of one size for all variables in the units given, which is part of what tells directions. In other "
+            "units the graphs may differ."
+        )
+    low, high = model.noise_scale_.min(), model.noise_scale_.max()
+    return (
+        f"Noise: a size of its own for each variable, learned from the data (from {low:.3g} to {high:.3g} in their units). "
+        "Units do not matter."
+    )
+
+
+def _directions(model: "GraphEstimator") -> list[str]:
+    pairs = model.undirected_edges_
+    if not pairs:
+        return []
+    named = _listed([f"{a} - {b}" for a, b in pairs])
+    return [
+        "One graph serves all contexts and the size of the noise is unknown, so the data do not tell the direction of "
+        f"{len(pairs)} edge{'' if len(pairs) == 1 else 's'}, which {'is' if len(pairs) == 1 else 'are'} given in one of the "
+        f"possible directions: {named}."
+    ]
+
+
+def _outliers(model: "GraphEstimator") -> list[str]:
+    rows = model.outliers_
+    if not rows:
+        return []
+    return [
+        f"Far from all other rows of the table, and given little weight: {len(rows)}, which may be errors (counted from 0): "
+        f"{_listed([str(row) for row in rows])}."
+    ]
+
+
+def _listed(words: list[str]) -> str:
+    more = f" and {len(words) - MOST_NAMED} more" if len(words) > MOST_NAMED else ""
+    return ", ".join(words[:MOST_NAMED]) + more

@@ -1,0 +1,120 @@
+"""Units, unequal noise and outliers, seen from the outside."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from contextualdag import ContextualDAG, FixedDAG
+from contextualdag.datasets import make_fixed_dag, make_varying_dag
+from contextualdag.errors import InvalidParameterError
+from contextualdag.estimators import load_model
+from contextualdag.estimators.remarks import remarks
+from contextualdag.metrics import f1_score
+
+pytestmark = pytest.mark.slow
+
+QUICK = {"hidden_layers": (32,), "learning_rate": 1e-2, "n_members": 1, "random_state": 0, "verbose": False, "device": "cpu"}
+FACTORS = np.array([1.0, 4.0, 0.125, 2.0, 1024.0, 0.5])
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_varying_dag(900, n_nodes=6, n_features=2, n_edges=6, random_state=3)
+
+
+@pytest.fixture(scope="module")
+def unequal(data):
+    return ContextualDAG(noise="unequal", **QUICK).fit(data.X[:600], data.Z[:600])
+
+
+@pytest.fixture(scope="module")
+def equal(data):
+    return ContextualDAG(**QUICK).fit(data.X[:600], data.Z[:600])
+
+
+def test_powers_of_two_change_the_weights_by_their_factors_to_the_last_bit(unequal, data):
+    model = ContextualDAG(noise="unequal", **QUICK).fit(data.X[:600] * FACTORS, data.Z[:600] * [8.0, 0.25])
+    W = model.adjacency(data.Z[600:] * [8.0, 0.25])
+    np.testing.assert_array_equal(W, unequal.adjacency(data.Z[600:]) * (FACTORS / FACTORS[:, None]))
+    np.testing.assert_array_equal(model.noise_scale_, unequal.noise_scale_ * FACTORS)
+    assert model.held_out_score_ == unequal.held_out_score_
+    assert model.score(data.X[600:] * FACTORS, data.Z[600:] * [8.0, 0.25]) == unequal.score(data.X[600:], data.Z[600:])
+
+
+def test_equal_noise_is_found_and_given_up_in_other_units(equal, data):
+    assert equal.noise_ == "equal"
+    assert any("of one size" in remark for remark in remarks(equal))
+    units = 10 ** np.random.default_rng(0).uniform(-3, 3, 6)
+    model = ContextualDAG(**QUICK).fit(data.X[:600] * units, data.Z[:600])
+    assert model.noise_ == "unequal"
+    assert any("Units do not matter" in remark for remark in remarks(model))
+    truth, Z = data.W[600:], data.Z[600:]
+    assert f1_score(truth, model.adjacency(Z)) > f1_score(truth, equal.adjacency(Z)) - 0.08
+    np.testing.assert_allclose(model.noise_scale_ / units, 1, rtol=0.25)
+
+
+def test_samples_means_and_residuals_are_in_the_units_given(unequal, data):
+    scaled = ContextualDAG(noise="unequal", **QUICK).fit(data.X[:600] * FACTORS + 5, data.Z[:600])
+    drawn = scaled.sample(data.Z[600:], random_state=0)
+    np.testing.assert_allclose(drawn.std(0) / FACTORS, data.X[600:].std(0), rtol=0.3)
+    np.testing.assert_allclose(drawn.mean(0), 5, atol=0.3 * FACTORS.max())
+
+
+def test_saved_and_loaded(unequal, data, tmp_path):
+    unequal.save(tmp_path / "model")
+    loaded = load_model(tmp_path / "model", device="cpu")
+    assert (loaded.noise_, loaded.outliers_) == ("unequal", unequal.outliers_)
+    np.testing.assert_array_equal(loaded.adjacency(data.Z[600:]), unequal.adjacency(data.Z[600:]))
+    np.testing.assert_array_equal(loaded.sample(data.Z[:5], 0), unequal.sample(data.Z[:5], 0))
+
+
+def test_bad_rows_are_named_and_do_little_harm(equal, data):
+    bad = [7, 100, 555]
+    X = data.X[:600].copy()
+    X[bad] *= 10
+    model = ContextualDAG(**QUICK).fit(X, data.Z[:600])
+    assert set(bad) <= set(model.outliers_)
+    assert len(model.outliers_) < 10
+    assert any("7, 100" in remark.replace(", 555", "") or "may be errors" in remark for remark in remarks(model))
+    truth, Z = data.W[600:], data.Z[600:]
+    assert f1_score(truth, model.adjacency(Z)) > f1_score(truth, equal.adjacency(Z)) - 0.1
+    np.testing.assert_allclose(model.noise_scale_, equal.noise_scale_, rtol=0.3)
+    assert (X[bad] == data.X[bad] * 10).all()
+
+
+def test_one_graph_under_unequal_noise_has_edges_without_a_direction():
+    data = make_fixed_dag(1500, n_nodes=6, random_state=1, noise_scale=(0.3, 3))
+    model = FixedDAG(random_state=0).fit(data.X)
+    assert model.noise_ == "unequal"
+    W = model.graph_ != 0
+    joined = {tuple(sorted((model.names_[j], model.names_[k]))) for j, k in np.argwhere(W)}
+    assert set(model.undirected_edges_) <= joined
+    assert model.undirected_edges_
+    assert any("do not tell the direction" in remark for remark in remarks(model))
+    assert FixedDAG(noise="equal", random_state=0).fit(data.X).undirected_edges_ == []
+
+
+@pytest.mark.parametrize("kind", [ContextualDAG, FixedDAG])
+def test_an_unknown_noise_is_refused(kind, data):
+    with pytest.raises(InvalidParameterError, match=r"'noise' parameter of .* must be one of .* Got 'gaussian'"):
+        kind(noise="gaussian").fit(data.X, data.Z)
+
+
+@pytest.mark.parametrize("noise", ["auto", "unequal"])
+def test_a_column_that_others_determine(noise, data):
+    X = np.column_stack([data.X[:300], data.X[:300, 0] + 2 * data.X[:300, 1]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        model = ContextualDAG(noise=noise, **QUICK).fit(X, data.Z[:300])
+    assert np.isfinite(model.adjacency(data.Z[300:])).all()
+    assert np.isfinite(model.noise_scale_).all()
+
+
+def test_spreads_of_all_sizes(data):
+    units = np.array([1e-12, 1e12, 1.0, 1e-6, 1e6, 1.0])
+    model = ContextualDAG(**QUICK).fit(data.X[:300] * units, data.Z[:300])
+    W = model.adjacency(data.Z[300:]) * (units[:, None] / units)
+    assert np.isfinite(W).all()
+    assert model.noise_ == "unequal"
+    assert f1_score(data.W[300:], W) > 0.6
