@@ -9,8 +9,9 @@ from contextualdag import ContextualDAG, FixedDAG
 from contextualdag.datasets import make_fixed_dag, make_varying_dag
 from contextualdag.errors import InvalidParameterError
 from contextualdag.estimators import load_model
-from contextualdag.estimators.remarks import remarks
+from contextualdag.estimators.remarks import edge_text, remarks
 from contextualdag.metrics import f1_score
+from contextualdag.plotting import plot_graph
 
 pytestmark = pytest.mark.slow
 
@@ -92,6 +93,14 @@ def test_one_graph_under_unequal_noise_has_edges_without_a_direction():
     assert set(model.undirected_edges_) <= joined
     assert model.undirected_edges_
     assert any("do not tell the direction" in remark for remark in remarks(model))
+    a, b = model.undirected_edges_[0]
+    assert edge_text(model, b, a) == f"{b} — {a}"
+    heads = sum(
+        type(patch.get_arrowstyle()).__name__ != "Curve"
+        for patch in plot_graph(model).patches
+        if hasattr(patch, "get_arrowstyle")
+    )
+    assert heads == W.sum() - len(model.undirected_edges_)
     assert FixedDAG(noise="equal", random_state=0).fit(data.X).undirected_edges_ == []
 
 

@@ -62,6 +62,17 @@ def test_graphs_are_those_of_all_pairs(dropped, layer, with_mask, training, monk
     assert threshold == pytest.approx(float(layer.threshold))
 
 
+@pytest.mark.parametrize("which", ["network", "dropped"])
+def test_a_context_has_one_graph_whatever_else_is_asked_for(which, request):
+    network, Z = request.getfixturevalue(which), contexts(300)
+    layer = DAGProjection(0.3)
+    layer.train()(network(Z))
+    layer.eval()
+    W = graphs(network, layer, Z, None)
+    for some in (slice(0, 1), slice(17, 18), slice(299, 300), slice(40, 290)):
+        assert torch.equal(graphs(network, layer, Z[some], None), W[some])
+
+
 def test_a_layer_without_a_projection_only_masks(dropped):
     mask = torch.zeros(50, P, P)
     mask[:, dropped.live] = 1

@@ -177,3 +177,17 @@ def test_the_average_of_graphs_that_disagree_is_acyclic():
     one, other = torch.tensor([[[0.0, 1.0], [0.0, 0.0]]]), torch.tensor([[[0.0, 0.0], [0.8, 0.0]]])
     assert average([one, other]).tolist() == [[[0.0, 0.5], [0.0, 0.0]]]
     assert average([one]) is one
+
+
+def test_cuts_lie_between_weights():
+    """Of nine contexts each weight occurs many times, up to rounding."""
+    generator = torch.Generator().manual_seed(0)
+    levels = torch.rand(9, generator=generator) + 0.1
+    W = torch.zeros(900, 2, 2)
+    W[:, 0, 1] = levels.repeat(100) * (1 + 1e-6 * torch.rand(900, generator=generator))
+    cuts, n_edges = candidate_cuts(W)
+    sizes = W[:, 0, 1]
+    for cut, count in zip(cuts[1:], n_edges[1:], strict=True):
+        assert float((sizes - cut).abs().min()) > 1e-4 * cut
+        assert float((sizes > cut).sum()) / 900 == pytest.approx(count)
+    assert cuts == sorted(cuts)

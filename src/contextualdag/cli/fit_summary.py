@@ -2,6 +2,7 @@
 
 import math
 import shlex
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,6 +55,7 @@ def summarise(model: "GraphEstimator", data: "FitData", out: Path, seconds: floa
         "noise": model.noise_,
         "undirected": [list(pair) for pair in model.undirected_edges_],
         "outliers": model.outliers_,
+        "context_test": None if model.context_test_ is None else asdict(model.context_test_),
         "remarks": remarks(model),
         "edges": {"mean": float(n_edges.mean()), "fewest": int(n_edges.min()), "most": int(n_edges.max())},
         "explained_variance_held_out": model.held_out_score_ if model.n_held_out_ else None,

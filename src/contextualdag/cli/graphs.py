@@ -140,9 +140,11 @@ def _show(found: "Graphs", model: "GraphEstimator") -> None:
 
 def _show_one(found: "Graphs", sample: int, model: "GraphEstimator", console: "Console") -> None:
     from rich import box
+    from rich.markup import escape
     from rich.table import Table
 
     from contextualdag.cli.contexts import describe_context, describe_outside
+    from contextualdag.estimators.remarks import edge_text
 
     where = describe_context(found.contexts.iloc[sample]) or "one graph for all contexts"
     number = f"Sample {sample}: " if len(found.contexts) > 1 else ""
@@ -159,12 +161,13 @@ def _show_one(found: "Graphs", sample: int, model: "GraphEstimator", console: "C
         return
     table = Table("edge", "weight", box=box.SIMPLE)
     for row in edges.sort_values("weight", key=abs, ascending=False, kind="stable").itertuples(index=False):
-        table.add_row(f"{row.source} → {row.target}", f"{row.weight: .3f}")
+        table.add_row(escape(edge_text(model, row.source, row.target)), f"{row.weight: .3f}")
     console.print(table)
 
 
 def _show_frequencies(found: "Graphs", console: "Console") -> None:
     from rich import box
+    from rich.markup import escape
     from rich.table import Table
 
     n = len(found.contexts)
@@ -173,7 +176,7 @@ def _show_frequencies(found: "Graphs", console: "Console") -> None:
     grouped = found.edges.groupby(["source", "target"])["weight"].agg(["size", "mean", "min", "max"])
     for (source, target), row in grouped.sort_values("size", ascending=False, kind="stable").iterrows():
         weights = (f"{row[name]: .3f}" for name in ("mean", "min", "max"))
-        table.add_row(f"{source} → {target}", f"{100 * row['size'] / n:.0f}", *weights)
+        table.add_row(escape(f"{source} → {target}"), f"{100 * row['size'] / n:.0f}", *weights)
     console.print(table)
     console.print(
         "Mean, smallest and largest are over the graphs that have the edge. --out graphs.csv writes all graphs.",

@@ -16,6 +16,7 @@ from contextualdag.estimators.fitting import Preparation, Tables
 from contextualdag.estimators.pictures import NotebookSummary, Pictures
 from contextualdag.estimators.saving import load_as, save_model
 from contextualdag.tables import Array, Flags, check_same_samples, read_columns
+from contextualdag.training.context_test import ContextTest
 from contextualdag.training.loss import array_residuals, explained_variance
 from contextualdag.training.noise import EQUAL
 from contextualdag.training.problem import GroupSettings, NetworkSettings
@@ -47,6 +48,7 @@ class GraphEstimator(NotebookSummary, Pictures, BaseEstimator):  # type: ignore[
     names_: list[str]
     n_samples_: int  # rows that fit was given, those held out included
     noise_: str
+    context_test_: ContextTest | None
     outliers_: list[int]  # rows of X that were given little weight
     noise_scale_: Array
     held_out_score_: float

@@ -92,6 +92,10 @@ class ContextualDAG(GraphEstimator):
         Names of the variables.
     noise_ : {"equal", "unequal"}
         Whether graphs were learned under equal noise.
+    context_test_ : ContextTest or None
+        Whether the context matters: `p_value` of a permutation test on rows held out, `gain`, the share of the squared error
+        that the graph of a row's own context saves against those of other contexts, and `n_rows`. None with
+        ``selection="min"``.
     undirected_edges_ : list of (str, str)
         Edges whose direction the data do not tell; only where one graph serves all contexts and noise is unequal.
     outliers_ : list of int

@@ -240,7 +240,7 @@ def _keep(model: "GraphEstimator", prepared: _Prepared, outcome: Outcome) -> Non
     scaling = prepared.scaling
     if outcome.noise != EQUAL:
         scaling = replace(scaling, unit=scaling.x_scale * outcome.scale.numpy())
-    model.noise_ = outcome.noise
+    model.noise_, model.context_test_ = outcome.noise, outcome.context_test
     model._preparation = Preparation(tuple(prepared.names), prepared.contexts, scaling, outcome.mean_network)
     model._solution = outcome.solution
     model.names_, model.n_samples_ = prepared.names, prepared.n_samples

@@ -11,8 +11,26 @@ MOST_NAMED = 10
 
 
 def remarks(model: "GraphEstimator") -> list[str]:
-    """Sentences on the noise, on directions that data do not tell, and on rows that look like errors."""
-    return [_noise(model), *_directions(model), *_outliers(model)]
+    """Sentences on the context, on the noise, on directions that data do not tell, and on rows that look like errors."""
+    return [*_context(model), _noise(model), *_directions(model), *_outliers(model)]
+
+
+def edge_text(model: "GraphEstimator", source: str, target: str) -> str:
+    """An edge in words, with an arrow only if the data tell its direction."""
+    undirected = tuple(sorted((source, target))) in model.undirected_edges_
+    return f"{source} {'—' if undirected else '→'} {target}"
+
+
+def _context(model: "GraphEstimator") -> list[str]:
+    test = model.context_test_
+    if test is None:
+        return []
+    numbers = f"p = {test.p_value:.2g} in a permutation test on {test.n_rows} held-out rows"
+    if not test.context_matters:
+        return [f"There is no sign that the graph depends on the context ({numbers})."]
+    saved = f"the graph of a row's own context saves {100 * test.gain:.2g} % of the squared error against those of others"
+    chosen = "" if model.varies_ else ", but one graph for all predicts as well"
+    return [f"The context matters to the graph ({numbers}): {saved}{chosen}."]
 
 
 def _noise(model: "GraphEstimator") -> str:

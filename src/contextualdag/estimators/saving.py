@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,6 +16,7 @@ from contextualdag.estimators.fitting import Preparation, Scaling
 from contextualdag.files import read_folder
 from contextualdag.folder import load_folder, save_folder
 from contextualdag.network import MeanNetwork
+from contextualdag.training.context_test import ContextTest
 from contextualdag.training.means import HIDDEN_LAYERS
 from contextualdag.training.noise import EQUAL
 from contextualdag.training.packing import Tensors, pack_setting, under, unpack_setting
@@ -41,6 +43,7 @@ def save_model(model: "GraphEstimator", path: str | os.PathLike[str]) -> None:
         "n_samples": model.n_samples_,
         "noise": model.noise_,
         "outliers": model.outliers_,
+        "context_test": None if model.context_test_ is None else asdict(model.context_test_),
         "held_out": {"n": model.n_held_out_, "score": model.held_out_score_},
         "preparation": preparation,
         "solution": solution,
@@ -59,6 +62,8 @@ def load_as(cls: type["Model"], path: str | os.PathLike[str], device: str) -> "M
         model._solution = unpack_solution(metadata["solution"], under(tensors, "solution"), find_device(device))
         model.names_, model.n_samples_ = list(model._preparation.names), metadata["n_samples"]
         model.n_held_out_, model.held_out_score_ = metadata["held_out"]["n"], metadata["held_out"]["score"]
+        test = metadata.get("context_test")
+        model.context_test_ = None if test is None else ContextTest(**test)
         model.outliers_ = [int(row) for row in metadata.get("outliers", [])]
         model.noise_, model.noise_scale_ = metadata.get("noise", EQUAL), tensors["noise_scale"].numpy()
     except ContextualDAGError:

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from contextualdag.network import ContextNetwork, auto_dropout, initialise
 from contextualdag.projection import DAGProjection
+from contextualdag.training.context_test import ContextTest
 from contextualdag.training.data import Folds, Rows, n_held_out
 from contextualdag.training.pairs import graphs
 from contextualdag.training.path import BUDGETS, Path, PathPoint, projected, with_states
@@ -41,6 +42,7 @@ class Ensemble:
     def __init__(self, problem: Problem, folds: Folds) -> None:
         self.problem, self.settings, self.folds = problem, problem.network_settings, folds
         self.network, self.starts = draw_networks(problem)
+        self.context_test: ContextTest | None = None  # of the point of least refit loss, once it is found
         self._members = with_states(self.network, self.starts)
         self.layer = DAGProjection(acyclicity=self.settings.acyclicity).to(folds.rows.X.device)
         self.path = Path() if problem.checkpoint is None else problem.checkpoint.begin(problem.split)

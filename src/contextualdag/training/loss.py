@@ -109,19 +109,6 @@ def losses_of_cuts(W: Tensor, sizes: Tensor, cuts: Sequence[float], rows: Rows) 
     return mean_error(errors(left, rows), rows)
 
 
-def permutation_p_value(W: Tensor, rows: Rows, seed: int, n_permutations: int = 199) -> float:
-    """How often rows are predicted as well with graphs W (n, p, p) that are dealt out to them at random.
-
-    If rows do not depend on their contexts they are exchangeable, and this is uniformly distributed for graphs that were
-    learned from other rows.
-    """
-    generator = torch.Generator().manual_seed(seed)
-    own = float(graph_loss(W, rows))
-    dealt = (torch.randperm(len(W), generator=generator).to(W.device) for _ in range(n_permutations))
-    as_good = sum(float(graph_loss(W[order], rows)) <= own for order in dealt)
-    return (1 + as_good) / (1 + n_permutations)
-
-
 def gains(W: Tensor, rows: Rows) -> Tensor:
     """How much the sum of errors would rise without each edge, (p, p)."""
     # Without the edge j -> k the residual r_k becomes r_k + x_j w_jk, whose square is larger by (2 r_k + x_j w_jk) x_j w_jk.

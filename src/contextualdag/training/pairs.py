@@ -13,6 +13,7 @@ from contextualdag.projection import DAGProjection, Order
 from contextualdag.projection.layer import PairProjection
 from contextualdag.training.trainer import NoProjection
 
+BLOCK, LARGE_BLOCK = 256, 4096  # rows that are evaluated at once, on the CPU and elsewhere
 MOST_LIVE = 0.8  # share of all entries from which on leaving out the others saves nothing
 
 
@@ -50,15 +51,26 @@ def layer_on_pairs(layer: nn.Module, pairs: Tensor, n_nodes: int) -> nn.Module |
 
 @torch.no_grad()
 def graphs(network: ContextNetwork, layer: nn.Module, Z: Tensor, mask: Tensor | None) -> Tensor:
-    """Graphs (n, p, p) of a network behind a layer, whose threshold is set as usual."""
-    pairs = few_pairs(network, mask)
+    """Graphs (n, p, p) of a network behind a layer, whose threshold is set as usual.
+
+    The weights of a context do not depend on the others in `Z`, to the bit; behind a layer in eval mode graphs do neither.
+    """
+    pairs = few_pairs(network)
     own = None if pairs is None else layer_on_pairs(layer, pairs, network.n_nodes)
     if pairs is None or own is None:
-        W: Tensor = layer(network(Z), mask)
+        W: Tensor = layer(_in_blocks(network, Z), mask)
         return W
     p = network.n_nodes
     W = torch.zeros(len(Z), p * p, dtype=Z.dtype)
-    W[:, pairs] = own(PairNetwork(network, pairs).eval()(Z), None if mask is None else mask.flatten(1)[:, pairs])
+    entries = _in_blocks(PairNetwork(network, pairs).eval(), Z)
+    W[:, pairs] = own(entries, None if mask is None else mask.flatten(1)[:, pairs])
     if isinstance(layer, DAGProjection) and isinstance(own, DAGProjection) and layer.training:
         layer.keep_threshold(own.threshold)
     return W.view(-1, p, p)
+
+
+def _in_blocks(network: nn.Module, Z: Tensor) -> Tensor:
+    """The output of a network, always for as many rows at once: libraries round differently for other numbers of rows."""
+    size = BLOCK if Z.device.type == "cpu" else LARGE_BLOCK
+    filled = torch.cat([Z, Z.new_zeros(-len(Z) % size, Z.shape[1])])
+    return torch.cat([network(block) for block in torch.split(filled, size)])[: len(Z)]

@@ -9,6 +9,7 @@ from torch import Tensor
 from contextualdag.network import MeanNetwork
 from contextualdag.projection import LogDet, Order
 from contextualdag.training.checkpoint import Checkpoint
+from contextualdag.training.context_test import ContextTest
 from contextualdag.training.data import Folds, Split, make_folds
 from contextualdag.training.path import PathPoint
 from contextualdag.training.solution import Solution
@@ -154,6 +155,8 @@ class Outcome:
         Whether they are equal in the units of the user.
     split : Split
         The rows as graphs were learned from them, before the division, with their weights.
+    context_test : ContextTest, optional
+        Whether the context matters to the graphs of networks; None where there were none to test.
     mean_network : MeanNetwork, optional
         The mean given the context, in the units of the rows.
     held_out_score : float
@@ -166,6 +169,7 @@ class Outcome:
     scale: Tensor
     noise: str
     split: Split
+    context_test: ContextTest | None
     mean_network: MeanNetwork | None
     held_out_score: float
     n_held_out: int

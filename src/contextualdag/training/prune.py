@@ -24,6 +24,7 @@ from contextualdag.training.trainer import Fit, Learned
 
 N_CUTS = 64  # each leaves the share CUT_DECAY of the edges that the one before left
 CUT_DECAY = 0.93
+NEAR = 1.001  # factor within which the widest gap between weights is looked for
 RARE = 0.02  # a pair that is an edge in no larger share of contexts is dropped
 AVERAGED = Order(starts=TRAINING_STARTS)  # how mean graphs become acyclic
 
@@ -120,12 +121,21 @@ def average(graphs: Sequence[Tensor]) -> Tensor:
 def candidate_cuts(W: Tensor) -> tuple[list[float], list[float]]:
     """Zero and cuts that leave fewer and fewer edges of graphs (n, p, p), and the mean numbers of edges that they leave."""
     sizes = W.abs().flatten()
-    sizes = sizes[sizes > 0].sort().values
+    sizes = sizes[sizes > 0].sort().values.cpu()
     left = {round(len(sizes) * CUT_DECAY**step) for step in range(N_CUTS)}
     counts = [count for count in sorted(left, reverse=True) if count < len(sizes)]
-    cuts = sizes[len(sizes) - 1 - torch.tensor(counts, dtype=torch.long, device=sizes.device)]
-    above = len(sizes) - torch.searchsorted(sizes, cuts, right=True)
-    return [0.0, *cuts.tolist()], [count / len(W) for count in (len(sizes), *above.tolist())]
+    cuts = list(dict.fromkeys(_between(sizes, len(sizes) - 1 - count) for count in counts))
+    above = len(sizes) - torch.searchsorted(sizes, torch.tensor(cuts, dtype=sizes.dtype), right=True)
+    return [0.0, *cuts], [count / len(W) for count in (len(sizes), *above.tolist())]
+
+
+def _between(sizes: Tensor, index: int) -> float:
+    """A cut just above one of the rising sizes, in the middle of a gap: rounding moves no weight across it."""
+    beyond = int(torch.searchsorted(sizes, sizes[index] * NEAR, right=True))
+    above = sizes[beyond : beyond + 1] if beyond < len(sizes) else sizes[-1:] * NEAR
+    near = torch.cat([sizes[index:beyond], above])
+    widest = int(near.diff().argmax())
+    return float((near[widest].double() + near[widest + 1].double()) / 2)
 
 
 def strongest(W: Tensor, n_edges: float) -> Tensor:

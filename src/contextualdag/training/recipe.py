@@ -36,9 +36,10 @@ from contextualdag.network import MeanNetwork
 from contextualdag.threads import one_thread_each
 from contextualdag.training import selection as selections
 from contextualdag.training.constant_graph import SplitMoments, group_path, one_graph_path, penalty_grid
+from contextualdag.training.context_test import ContextTest, context_test
 from contextualdag.training.data import Folds, Rows, Split, concatenate
 from contextualdag.training.ensemble import Ensemble
-from contextualdag.training.loss import Moments, errors, explained_variance, permutation_p_value, residuals, row_errors
+from contextualdag.training.loss import Moments, errors, explained_variance, residuals, row_errors
 from contextualdag.training.means import draw_mean, fit_means, without_means
 from contextualdag.training.noise import (
     EQUAL,
@@ -59,7 +60,6 @@ from contextualdag.training.solution import ClusterGraphs, ConstantGraph, Soluti
 
 N_PENALTIES = 20  # of the constant candidate
 MOST_TRIED = 1000  # rows to learn noise scales from
-LEVEL = 0.05  # of the test that the context matters
 HOPELESS = 0.02  # how much worse it may be with a few of them before the others are tried
 ROWS_IN_A_CLUSTER = 100
 ROWS_WORTH_THREADS = 4000  # for one network with fewer, PyTorch's threads gain little and disturb other programs
@@ -79,13 +79,13 @@ def _learn(problems: Sequence[Problem]) -> list[Outcome]:
     means = [draw_mean(one.split.train, one.seed) if one.contextual_mean else None for one in problems]
     problems = _without_means(problems, means)
     equal = [_may_be_equal(problem) for problem in problems]
-    found: dict[int, tuple[Tensor, Solution]] = {}
+    found: dict[int, tuple[Tensor, Solution, ContextTest | None]] = {}
     for noise_is_equal in (True, False):
         some = [i for i in range(len(problems)) if equal[i] == noise_is_equal]
         scales = [_equal_scale(problems[i]) for i in some] if noise_is_equal else learn_scales([problems[i] for i in some])
         scaled = [divided(problems[i], scale) for i, scale in zip(some, scales, strict=True)]
-        for i, scale, problem, solution in zip(some, scales, scaled, _solve(scaled), strict=True):
-            found[i] = scale, solution
+        for i, scale, problem, (solution, test) in zip(some, scales, scaled, _solve(scaled), strict=True):
+            found[i] = scale, solution, test
             if noise_is_equal and problem.noise == "auto" and _speaks_for_unequal(problem, solution):
                 equal[i] = False
                 problems[i] = replace(problems[i], checkpoint=None)  # it holds the path of the other noise
@@ -111,11 +111,11 @@ def _as_published(problem: Problem) -> bool:
     return isinstance(problem.settings, NetworkSettings) and problem.settings.as_published
 
 
-def _solve(problems: Sequence[Problem]) -> list[Solution]:
-    """Graphs of variables whose means are removed and whose noise has one scale."""
+def _solve(problems: Sequence[Problem]) -> list[tuple[Solution, ContextTest | None]]:
+    """Graphs of variables whose means are removed and whose noise has one scale, and whether the context matters to them."""
     if problems and isinstance(problems[0].settings, NetworkSettings):
         return _run([Ensemble(_screened(problem), problem.folds()) for problem in problems])
-    return [learn_group_graphs(problem, problem.folds()) for problem in problems]
+    return [(learn_group_graphs(problem, problem.folds()), None) for problem in problems]
 
 
 def learn_scales(problems: Sequence[Problem]) -> list[Tensor]:
@@ -127,7 +127,7 @@ def learn_scales(problems: Sequence[Problem]) -> list[Tensor]:
     starts = [(brackets(one.split.train, one.allowed).low.sqrt(), torch.ones_like(one.units)) for one in problems]
     trials = [_trial(one, start) for one, its in zip(problems, starts, strict=True) for start in its]
     solutions = _solve([problem for _, problem in trials])
-    found = [_scale_of(*trial, solution) for trial, solution in zip(trials, solutions, strict=True)]
+    found = [_scale_of(*trial, solution) for trial, (solution, _) in zip(trials, solutions, strict=True)]
     scales = [max(its, key=lambda one: one[0])[1] for its in zip(found[::2], found[1::2], strict=True)]
     return [sized(scale, one.split.train) for one, scale in zip(problems, scales, strict=True)]
 
@@ -185,13 +185,15 @@ def _speaks_for_unequal(problem: Problem, solution: Solution) -> bool:
     return is_clear(gain, error)
 
 
-def _outcome(problem: Problem, mean: MeanNetwork | None, scale: Tensor, solution: Solution, is_equal: bool) -> Outcome:
+def _outcome(
+    problem: Problem, mean: MeanNetwork | None, scale: Tensor, solution: Solution, test: ContextTest | None, is_equal: bool
+) -> Outcome:
     folds = divided(problem, scale).folds()
     score = _score(solution, folds, len(problem.split.train), mean, scale)
-    return Outcome(solution, scale, EQUAL if is_equal else UNEQUAL, problem.split, mean, *score)
+    return Outcome(solution, scale, EQUAL if is_equal else UNEQUAL, problem.split, test, mean, *score)
 
 
-def _run(ensembles: Sequence[Ensemble]) -> list[Solution]:
+def _run(ensembles: Sequence[Ensemble]) -> list[tuple[Solution, ContextTest | None]]:
     """The solutions of ensembles: side by side those whose networks have the same pairs."""
     alike: dict[tuple[bool, ...], list[int]] = {}
     for i, ensemble in enumerate(ensembles):
@@ -202,7 +204,7 @@ def _run(ensembles: Sequence[Ensemble]) -> list[Solution]:
         splits = [split for ensemble in some for split in ensemble.folds.splits]
         runner = Runner(some[0].network, some[0].layer, splits, some[0].settings.training.for_rows(splits[0].train))
         solutions |= zip(group, runner.run([learn_graphs(ensemble) for ensemble in some]), strict=True)
-    return [solutions[i] for i in range(len(ensembles))]
+    return [(solutions[i], ensemble.context_test) for i, ensemble in enumerate(ensembles)]
 
 
 def learn_graphs(ensemble: Ensemble) -> Steps[Solution]:
@@ -224,13 +226,16 @@ def learn_graphs(ensemble: Ensemble) -> Steps[Solution]:
         yield from ensemble.refit(index)
     selected = selections.least_refit_loss(path.points)
 
-    # One graph for all contexts, if it predicts rows held out as well. It cannot heed a mask of allowed edges for each row.
+    # One graph for all contexts, if it predicts rows held out as well, or if the context does not matter. It cannot heed a
+    # mask of allowed edges for each row.
+    _, rows, W = _predictions(ensemble.solution(selected), ensemble.folds)
+    ensemble.context_test = context_test(W, rows, ensemble.problem.seed)
     if settings.consider_constant and ensemble.folds.rows.mask is None:
         constant_path = partial(one_graph_path, ensemble.folds.splits[: settings.n_folds], ensemble.problem.allowed)
         thinned = constant_path(N_PENALTIES, every=4)
         if selections.predicts_as_well(thinned, path.points, selected, margin=HOPELESS):
             constant = constant_path(N_PENALTIES)
-            if selections.predicts_as_well(constant, path.points, selected) or not _context_matters(ensemble, selected):
+            if selections.predicts_as_well(constant, path.points, selected) or not ensemble.context_test.context_matters:
                 return _select(constant, settings.selection, ensemble.folds, partial(ConstantGraph, tuple(constant)))
 
     # The refit that is reported is trained with more patience.
@@ -316,12 +321,6 @@ def _predictions(solution: Solution, folds: Folds) -> tuple[Tensor, Rows, Tensor
     index = torch.cat(folds.held_out)
     W = torch.cat([own[held_out] for own, held_out in zip(members, folds.held_out, strict=True)])
     return index, folds.rows[index], W
-
-
-def _context_matters(ensemble: Ensemble, selected: selections.Selected) -> bool:
-    """Whether rows held out are predicted better with the graphs of their own contexts than of one another's."""
-    _, rows, W = _predictions(ensemble.solution(selected), ensemble.folds)
-    return permutation_p_value(W, rows, ensemble.problem.seed) <= LEVEL
 
 
 def _score(solution: Solution, folds: Folds, n_train: int, mean: MeanNetwork | None, scale: Tensor) -> tuple[float, int]:
