@@ -39,7 +39,7 @@ def weighted(rows):
     scored = torch.ones(7, 3, dtype=torch.bool)
     scored[2, 1] = scored[4, 0] = scored[4, 2] = False
     weight = torch.tensor([1.0, 2.0, 0.5, 1.0, 3.0, 0.0, 1.0], dtype=torch.float64)
-    return replace(rows, weight=weight, scored=scored, scale=torch.tensor([1.0, 0.5, 4.0], dtype=torch.float64))
+    return replace(rows, weight=weight, scored=scored)
 
 
 def test_residuals_and_their_gradient(rows, W):
@@ -63,26 +63,26 @@ def test_the_loss_is_the_mean_of_squares(rows, W):
     squares = residuals(rows.X, W) ** 2
     assert float(graph_loss(W, rows)) == pytest.approx(float(squares.mean()))
     torch.testing.assert_close(graph_loss(torch.stack([W, 0 * W]), rows)[1], (rows.X**2).mean())
-    torch.testing.assert_close(row_errors(errors(residuals(rows.X, W), rows), rows), squares.mean(1))
+    torch.testing.assert_close(row_errors(errors(residuals(rows.X, W)), rows), squares.mean(1))
 
 
-def test_scales_weights_and_entries_that_do_not_count(weighted, W):
+def test_weights_and_entries_that_do_not_count(weighted, W):
     r, total, count = residuals(weighted.X, W), 0.0, 0.0
     for i in range(7):
         for k in range(3):
             if weighted.scored[i, k]:
-                total += float(weighted.weight[i] * (r[i, k] / weighted.scale[k]) ** 2)
+                total += float(weighted.weight[i] * r[i, k] ** 2)
                 count += float(weighted.weight[i])
     assert float(graph_loss(W, weighted)) == pytest.approx(total / count)
-    of_row = row_errors(errors(r, weighted), weighted)
-    assert float(of_row[4]) == pytest.approx(float((r[4, 1] / 0.5) ** 2))
+    of_row = row_errors(errors(r), weighted)
+    assert float(of_row[4]) == pytest.approx(float(r[4, 1] ** 2))
 
 
 def test_stacked_rows_have_one_mean_each(weighted, W):
     both = Rows(*(torch.stack([tensor, tensor]) for tensor in (weighted.X, weighted.Z)))
-    both = replace(both, weight=weighted.weight.expand(2, 7), scored=weighted.scored.expand(2, 7, 3), scale=weighted.scale)
+    both = replace(both, weight=weighted.weight.expand(2, 7), scored=weighted.scored.expand(2, 7, 3))
     r = torch.stack([residuals(weighted.X, W), residuals(weighted.X, 2 * W)])
-    found = mean_error(errors(r, both), both)
+    found = mean_error(errors(r), both)
     torch.testing.assert_close(found, torch.stack([graph_loss(W, weighted), graph_loss(2 * W, weighted)]))
 
 
@@ -90,11 +90,11 @@ def test_stacked_rows_have_one_mean_each(weighted, W):
 def test_gains_are_what_the_sum_rises_by_without_an_edge(which, W, request):
     rows = request.getfixturevalue(which)
     entries = torch.ones(7, 3, dtype=torch.float64) if rows.weight is None else rows.weight[:, None] * rows.scored
-    before = (errors(residuals(rows.X, W), rows) * entries).sum()
+    before = (errors(residuals(rows.X, W)) * entries).sum()
     for j, k in ((0, 1), (0, 2), (1, 2)):
         without = W.clone()
         without[:, j, k] = 0
-        after = (errors(residuals(rows.X, without), rows) * entries).sum()
+        after = (errors(residuals(rows.X, without)) * entries).sum()
         torch.testing.assert_close(gains(W, rows)[j, k], after - before)
 
 
@@ -117,8 +117,8 @@ def test_moments_give_the_loss_of_graphs_that_do_not_vary(rows, W):
     empty = Moments.of(rows, torch.zeros(7, dtype=torch.int64), n_groups=2)
     assert empty.share.tolist() == [1.0, 0.0]
     assert not empty.S[1].any()
-    with pytest.raises(ValueError, match="without noise scales"):
-        Moments.of(replace(rows, scale=torch.ones(3)), group, 2)
+    with pytest.raises(ValueError, match="all entries scored"):
+        Moments.of(replace(rows, scored=torch.ones(7, 3, dtype=torch.bool)), group, 2)
 
 
 def test_moment_errors(rows, W):

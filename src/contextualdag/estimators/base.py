@@ -39,6 +39,7 @@ class GraphEstimator(NotebookSummary, Pictures, BaseEstimator):  # type: ignore[
     selection: str | float
     intercept: str
     noise: str
+    robust: bool
     validation_fraction: float
     device: str
     random_state: int | None

@@ -17,7 +17,7 @@ class ClusteredDAG(GraphEstimator):
     ----------
     n_clusters : int, optional
         Number of clusters; by default one for every hundred training samples, as in the paper.
-    selection, penalties, n_penalties, cut, intercept, noise, validation_fraction, device, random_state
+    selection, penalties, n_penalties, cut, intercept, noise, robust, validation_fraction, device, random_state
         As for `FixedDAG`; `random_state` also seeds k-means.
 
     Attributes
@@ -45,6 +45,7 @@ class ClusteredDAG(GraphEstimator):
         cut: float = 0.0,
         intercept: str = "contextual",
         noise: str = "auto",
+        robust: bool = True,
         validation_fraction: float = 0.2,
         device: str = "auto",
         random_state: int | None = None,
@@ -56,6 +57,7 @@ class ClusteredDAG(GraphEstimator):
         self.cut = cut
         self.intercept = intercept
         self.noise = noise
+        self.robust = robust
         self.validation_fraction = validation_fraction
         self.device = device
         self.random_state = random_state

@@ -57,6 +57,8 @@ class ContextualDAG(GraphEstimator):
     noise : {"auto", "equal", "unequal"}, default="auto"
         Noise scales: the same for all variables in the units given, or unknown and learned, so that units do not matter.
         "auto" is "equal" unless residuals speak against it.
+    robust : bool, default=True
+        Whether rows that lie far from all others count less, so that a few bad ones do little harm.
     budgets : {"geometric", "equispaced"}, default="geometric"
         Grid of budgets: falling by three tenths until graphs are empty, or in equal steps to zero as in the paper.
     n_budgets : int, default=50
@@ -70,7 +72,7 @@ class ContextualDAG(GraphEstimator):
         geometric grid, four times as many for the last refit.
     batch_size : int, "auto" or None, default="auto"
         Number of samples in one step of descent; None for all of them. "auto" is all of them on a GPU. On the CPU it makes
-        up to twelve steps an epoch, of about 333 samples or more, and divides `patience` by the square root of their number.
+        up to twelve steps an epoch, of about 333 samples or more, and divides `patience` by up to 2.5 where they are many.
     validation_fraction : float, default=0.2
         Fraction of rows held out, unless `fit` is given a validation set.
     device : str, default="auto"
@@ -131,6 +133,7 @@ class ContextualDAG(GraphEstimator):
         dropout: float | str = "auto",
         intercept: str = "contextual",
         noise: str = "auto",
+        robust: bool = True,
         budgets: str = "geometric",
         n_budgets: int = 50,
         learning_rate: float = 4e-3,
@@ -152,6 +155,7 @@ class ContextualDAG(GraphEstimator):
         self.dropout = dropout
         self.intercept = intercept
         self.noise = noise
+        self.robust = robust
         self.budgets = budgets
         self.n_budgets = n_budgets
         self.learning_rate = learning_rate

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from contextualdag.estimators.base import GraphEstimator
 
 Indices = NDArray[np.int64]
+EXACT = 1e-9  # share of the variance of a column below which others determine it
 NO_INFLUENCE = ("device", "verbose")  # parameters that do not change what is learned
 
 
@@ -208,6 +209,7 @@ def _prepare(model: "GraphEstimator", tables: Tables) -> _Prepared:
 
     contexts = ContextSummary.learn(encoder, all_contexts)
     varies = _varying_columns(X, names)
+    _warn_of_functions(X, varies, names)
     scaling = Scaling.learn(X, Z, varies, centre=model.intercept != "none", device=device)
 
     def rows(X: Array, Z: Array, mask: Array | None) -> Rows:
@@ -219,6 +221,7 @@ def _prepare(model: "GraphEstimator", tables: Tables) -> _Prepared:
         settings=model._settings(float(scaling.unit[0])),
         contextual_mean=model.intercept == "contextual",
         noise=model.noise,
+        robust=bool(model.robust),
         units=torch.from_numpy(scaling.unit / scaling.x_scale),
         seed=int(rng.integers(2**31)),
         checkpoint=checkpoint,
@@ -313,3 +316,21 @@ def _varying_columns(X: Array, names: list[str]) -> Flags:
         constant = [name for name, moves in zip(names, varies, strict=True) if not moves]
         warnings.warn(f"Columns of X that do not vary get no edges: {constant}.", UserWarning, stacklevel=5)
     return varies
+
+
+def _warn_of_functions(X: Array, varies: Flags, names: list[str]) -> None:
+    """A warning that names columns which are linear functions of others."""
+    columns = np.flatnonzero(varies)
+    if len(X) < 2 * len(columns):
+        return  # with so few rows every column is nearly a function of the others
+    correlation = np.corrcoef(X[:, columns], rowvar=False)
+    values, vectors = np.linalg.eigh(correlation)
+    involved = (np.abs(vectors[:, values < EXACT]) > 1e-3).any(1)
+    if involved.any():
+        exact = [names[column] for column in columns[involved]]
+        warnings.warn(
+            f"Each of these columns of X is a linear function of the others of them: {exact}. Edges among them mean little; "
+            "leave one out.",
+            UserWarning,
+            stacklevel=5,
+        )

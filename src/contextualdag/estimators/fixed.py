@@ -35,6 +35,8 @@ class FixedDAG(GraphEstimator):
     noise : {"auto", "equal", "unequal"}, default="auto"
         Noise scales: the same for all variables in the units given, or unknown and learned, so that units do not matter.
         "auto" is "equal" unless residuals speak against it.
+    robust : bool, default=True
+        Whether rows that lie far from all others count less, so that a few bad ones do little harm.
     validation_fraction : float, default=0.2
         Fraction of rows held out, unless `fit` is given a validation set.
     device : str, default="auto"
@@ -82,6 +84,7 @@ class FixedDAG(GraphEstimator):
         cut: float = 0.0,
         intercept: str = "contextual",
         noise: str = "auto",
+        robust: bool = True,
         validation_fraction: float = 0.2,
         device: str = "auto",
         random_state: int | None = None,
@@ -92,6 +95,7 @@ class FixedDAG(GraphEstimator):
         self.cut = cut
         self.intercept = intercept
         self.noise = noise
+        self.robust = robust
         self.validation_fraction = validation_fraction
         self.device = device
         self.random_state = random_state

@@ -34,6 +34,7 @@ PAPER_NETWORK: dict[str, Any] = {
     "dropout": 0.0,
     "intercept": "none",
     "noise": "equal",
+    "robust": False,
     "budgets": "equispaced",
     "n_budgets": 20,
     "learning_rate": 1e-3,
@@ -45,6 +46,7 @@ PAPER_GROUPS: dict[str, Any] = {
     "selection": "min",
     "intercept": "none",
     "noise": "equal",
+    "robust": False,
     "penalties": PAPER_PENALTIES,
     "cut": PAPER_CUT,
 }
@@ -61,6 +63,7 @@ def check_shared_parameters(model: "GraphEstimator") -> None:
     check(model, selected, "selection", "'relaxed', 'min', '1se' or a number of edges")
     check(model, is_one_of(model.intercept, INTERCEPTS), "intercept", f"one of {list(INTERCEPTS)}")
     check(model, is_one_of(model.noise, NOISES), "noise", f"one of {list(NOISES)}")
+    check(model, is_flag(model.robust), "robust", "True or False")
     seed = model.random_state
     check(model, seed is None or (is_integer(seed) and seed >= 0), "random_state", "None or an integer of at least 0")
     check(model, isinstance(model.device, str), "device", "'auto' or the name of a device")

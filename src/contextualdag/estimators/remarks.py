@@ -15,12 +15,6 @@ def remarks(model: "GraphEstimator") -> list[str]:
     return [*_context(model), _noise(model), *_directions(model), *_outliers(model)]
 
 
-def edge_text(model: "GraphEstimator", source: str, target: str) -> str:
-    """An edge in words, with an arrow only if the data tell its direction."""
-    undirected = tuple(sorted((source, target))) in model.undirected_edges_
-    return f"{source} {'—' if undirected else '→'} {target}"
-
-
 def _context(model: "GraphEstimator") -> list[str]:
     test = model.context_test_
     if test is None:

@@ -6,7 +6,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import numpy as np
 import torch
 
 from contextualdag.checks import find_device
@@ -18,7 +17,6 @@ from contextualdag.folder import load_folder, save_folder
 from contextualdag.network import MeanNetwork
 from contextualdag.training.context_test import ContextTest
 from contextualdag.training.means import HIDDEN_LAYERS
-from contextualdag.training.noise import EQUAL
 from contextualdag.training.packing import Tensors, pack_setting, under, unpack_setting
 from contextualdag.training.solution import unpack_solution
 
@@ -62,10 +60,10 @@ def load_as(cls: type["Model"], path: str | os.PathLike[str], device: str) -> "M
         model._solution = unpack_solution(metadata["solution"], under(tensors, "solution"), find_device(device))
         model.names_, model.n_samples_ = list(model._preparation.names), metadata["n_samples"]
         model.n_held_out_, model.held_out_score_ = metadata["held_out"]["n"], metadata["held_out"]["score"]
-        test = metadata.get("context_test")
+        test = metadata["context_test"]
         model.context_test_ = None if test is None else ContextTest(**test)
-        model.outliers_ = [int(row) for row in metadata.get("outliers", [])]
-        model.noise_, model.noise_scale_ = metadata.get("noise", EQUAL), tensors["noise_scale"].numpy()
+        model.outliers_ = [int(row) for row in metadata["outliers"]]
+        model.noise_, model.noise_scale_ = metadata["noise"], tensors["noise_scale"].numpy()
     except ContextualDAGError:
         raise
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
@@ -104,8 +102,6 @@ def _unpack_preparation(metadata: dict[str, Any], tensors: Tensors, device: torc
     categories = (None if column["categories"] is None else tuple(column["categories"]) for column in metadata["context"])
     encoder = ContextEncoder(tuple(column["name"] for column in metadata["context"]), tuple(categories))
     contexts = ContextSummary(encoder, arrays["context_quantiles"], arrays["context_means"])
-    if "x_scale" in metadata:  # up to format 3 there was one for all variables
-        arrays |= {name: np.full_like(arrays["x_mean"], metadata["x_scale"]) for name in ("x_scale", "unit")}
     names = ("z_mean", "z_scale", "x_mean", "x_scale", "unit")
     scaling = Scaling(**{name: arrays[name] for name in names}, device=device)
     network = None

@@ -34,8 +34,8 @@ class SortedDAG(GraphEstimator):
         Variables by name or by position, parents before children. Without it `fit` needs a mask for each sample.
     cut : float, default=0.0
         Size up to which weights are dropped before the budget shrinks the others. The paper has 0.1.
-    selection, n_members, cross_fit, consider_constant, hidden_layers, activation, dropout, intercept, noise, budgets, \
-n_budgets, learning_rate, max_epochs, patience, batch_size, validation_fraction, device, random_state, verbose
+    selection, n_members, cross_fit, consider_constant, hidden_layers, activation, dropout, intercept, noise, robust, \
+budgets, n_budgets, learning_rate, max_epochs, patience, batch_size, validation_fraction, device, random_state, verbose
         As for `ContextualDAG`.
 
     Attributes
@@ -67,6 +67,7 @@ n_budgets, learning_rate, max_epochs, patience, batch_size, validation_fraction,
         dropout: float | str = "auto",
         intercept: str = "contextual",
         noise: str = "auto",
+        robust: bool = True,
         budgets: str = "geometric",
         n_budgets: int = 50,
         learning_rate: float = 4e-3,
@@ -89,6 +90,7 @@ n_budgets, learning_rate, max_epochs, patience, batch_size, validation_fraction,
         self.dropout = dropout
         self.intercept = intercept
         self.noise = noise
+        self.robust = robust
         self.budgets = budgets
         self.n_budgets = n_budgets
         self.learning_rate = learning_rate

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contextualdag.estimators.remarks import edge_text, remarks
+from contextualdag.estimators.remarks import remarks
 from contextualdag.plotting import (
     order_flips,
     plot_edge,
@@ -193,7 +193,7 @@ def _varying(model: "GraphEstimator", W: np.ndarray) -> list[str]:
         ax.set_title("")
     for ax in axes[len(few) :]:
         figure.delaxes(ax)
-    edges = [edge_text(model, a, b) for a, b in zip(shown["source"], shown["target"], strict=True)]
+    edges = [f"{a} → {b}" for a, b in zip(shown["source"], shown["target"], strict=True)]
     words = shown.assign(edge=edges, present=[f"{100 * x:.0f} %" for x in shown["present"]])
     columns = ["edge", "present", "mean", "smallest", "largest", "varies"]
     return [

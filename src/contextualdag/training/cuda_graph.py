@@ -143,7 +143,7 @@ class GraphTrainer:
             weights = dict(zip(self._names, self._parameters, strict=True))
             output = vmap(self._output, randomness="different")(weights, rows.Z).flatten(0, 1)
         residuals = self._residuals_of(output, self._layer, rows.flatten())
-        return mean_error(errors(residuals.view_as(rows.X), rows), rows)
+        return mean_error(errors(residuals.view_as(rows.X)), rows)
 
     def _output(self, weights: State, Z: Tensor) -> Tensor:
         output: Tensor = functional_call(self.network, weights, (Z,))

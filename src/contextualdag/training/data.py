@@ -24,8 +24,6 @@ class Rows:
         Weights of the samples in the loss; all one by default.
     scored : Tensor of bool, shape (n, p), optional
         Which entries of X count as responses in the loss; all by default.
-    scale : Tensor of shape (p,), optional
-        Noise scales by which residuals are divided; all one by default.
     """
 
     X: Tensor
@@ -33,7 +31,6 @@ class Rows:
     mask: Tensor | None = None
     weight: Tensor | None = None
     scored: Tensor | None = None
-    scale: Tensor | None = None
 
     def __len__(self) -> int:
         return len(self.X)
@@ -46,12 +43,12 @@ class Rows:
         return self._map(lambda tensor: tensor.flatten(0, 1))
 
     def _map(self, change: Callable[[Tensor], Tensor]) -> "Rows":
-        """Change everything that has a row for each sample."""
+        """Change every tensor."""
         by_sample = {name: getattr(self, name) for name in BY_SAMPLE}
         return replace(self, **{name: change(tensor) for name, tensor in by_sample.items() if tensor is not None})
 
 
-BY_SAMPLE = tuple(field.name for field in fields(Rows) if field.name != "scale")
+BY_SAMPLE = tuple(field.name for field in fields(Rows))
 
 
 def concatenate(parts: Sequence[Rows]) -> Rows:
@@ -60,7 +57,7 @@ def concatenate(parts: Sequence[Rows]) -> Rows:
 
 
 def stack(parts: Sequence[Rows]) -> Rows:
-    """Rows of several data sets of one size, along a new first dimension; they share the noise scales."""
+    """Rows of several data sets of one size, along a new first dimension."""
     return _join(parts, torch.stack)
 
 

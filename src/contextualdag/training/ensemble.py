@@ -18,11 +18,11 @@ from contextualdag.training.prune import average, prune
 from contextualdag.training.runner import Steps
 from contextualdag.training.selection import Selected
 from contextualdag.training.solution import VaryingGraphs
-from contextualdag.training.trainer import Fit, NoProjection, State, Training, copy_state
+from contextualdag.training.trainer import NoProjection, State, Training, copy_state
 
 PATH_PATIENCE = 0.5  # times the usual one: the next budget goes on from there
 POLISHING_PATIENCE = 4
-RARE = 0.05  # a pair that is an edge in a smaller share of the rows is dropped
+RARE_ON_PATH = 0.05  # a pair that is an edge in a smaller share of the rows is dropped
 
 
 class Ensemble:
@@ -61,15 +61,14 @@ class Ensemble:
         self._save()
 
     def find_largest_budget(self) -> Steps[None]:
-        """The mean l1 norm of DAGs: of pre-trained networks, or as in the paper of networks trained behind it."""
-        networks = self.path.pretrained
+        """The mean l1 norm of the DAGs of pre-trained networks, which the paper trains behind the projection first."""
+        states = list(self.path.pretrained)
         if self.settings.as_published:
-            point = yield from self._fit_point(networks, math.inf)
+            point = yield from self._fit_point(states, math.inf)
             self.path.points.append(point)
-            networks = tuple(fit.learned for fit in point.fits)
+            states = [fit.learned for fit in point.fits]
         rows = self.folds.trained_on
-        dense = PathPoint(math.inf, (0.0,) * len(networks), 0.0, tuple(Fit(state, 0.0, 0.0, 0) for state in networks))
-        norms = [float(W.abs().sum()) / len(W) for W in self._projected(dense, rows)]
+        norms = [float(self._in_training(network, rows, math.inf).abs().sum()) / len(rows) for network in self._load(states)]
         self.path.largest_budget = sum(norms) / len(norms)
         self._save()
 
@@ -119,7 +118,7 @@ class Ensemble:
         if l1_budget > 0 and not self.settings.as_published:
             for network, split in splits:
                 W = self._in_training(network, split.train, l1_budget)
-                network.drop((W != 0).float().mean(0) < RARE)
+                network.drop((W != 0).float().mean(0) < RARE_ON_PATH)
             fits = [replace(fit, learned=copy_state(network)) for fit, network in zip(fits, networks, strict=True)]
         # Dropout changes the threshold of a training pass; the one to keep belongs to the network without it.
         thresholds = tuple(self._threshold(network, split.train, l1_budget) for network, split in splits)

@@ -1,6 +1,6 @@
 """What graphs cost on rows: squared residuals, by row and variable, and everything that is computed from them.
 
-The residuals of x under the graph W are r = x - W^T x. An entry costs (r / scale)^2; entries are averaged over rows and
+The residuals of x under the graph W are r = x - W^T x. An entry costs r^2; entries are averaged over rows and
 variables, with the weights of the rows, over those that are scored (see `contextualdag.training.data.Rows`). Trainings,
 refits, cuts, constant graphs and scores all use this module, so a change of the likelihood changes this file alone.
 """
@@ -69,10 +69,9 @@ def array_residuals(X: Array, W: Array) -> Array:
     return X - explained
 
 
-def errors(residuals: Tensor, rows: Rows) -> Tensor:
+def errors(residuals: Tensor) -> Tensor:
     """The cost of every row and variable, (n, p)."""
-    scaled = residuals if rows.scale is None else residuals / rows.scale
-    return scaled**2
+    return residuals**2
 
 
 def mean_error(errors: Tensor, rows: Rows) -> Tensor:
@@ -92,7 +91,7 @@ def row_errors(errors: Tensor, rows: Rows) -> Tensor:
 
 def graph_loss(W: Tensor, rows: Rows) -> Tensor:
     """The loss of graphs W (n, p, p), or of each of several sets of graphs (c, n, p, p)."""
-    return mean_error(errors(residuals(rows.X, W), rows), rows)
+    return mean_error(errors(residuals(rows.X, W)), rows)
 
 
 def losses_of_cuts(W: Tensor, sizes: Tensor, cuts: Sequence[float], rows: Rows) -> Tensor:
@@ -106,7 +105,7 @@ def losses_of_cuts(W: Tensor, sizes: Tensor, cuts: Sequence[float], rows: Rows) 
     explained = torch.zeros(len(limits) + 1, *rows.X.shape, dtype=W.dtype, device=W.device)
     explained.index_put_((dropped_at, row, target), rows.X[row, source] * W[row, source, target], accumulate=True)
     left = residuals(rows.X, W) + explained[:-1].cumsum_(0)
-    return mean_error(errors(left, rows), rows)
+    return mean_error(errors(left), rows)
 
 
 def gains(W: Tensor, rows: Rows) -> Tensor:
@@ -117,8 +116,7 @@ def gains(W: Tensor, rows: Rows) -> Tensor:
     weights = _entry_weights(rows)
     if weights is not None:
         rise = rise * weights[:, None, :]
-    total = rise.sum(0)
-    return total if rows.scale is None else total / rows.scale**2
+    return rise.sum(0)
 
 
 def _entry_weights(rows: Rows) -> Tensor | None:
@@ -147,8 +145,8 @@ class Moments:
     @classmethod
     def of(cls, rows: Rows, group: Tensor, n_groups: int = 1) -> "Moments":
         """From rows and the group that each belongs to, in double precision."""
-        if rows.scale is not None or rows.scored is not None:
-            raise ValueError("Moments are those of rows without noise scales and with all entries scored.")
+        if rows.scored is not None:
+            raise ValueError("Moments are those of rows with all entries scored.")
         X = rows.X.double()
         p = X.shape[1]
         S, share = X.new_zeros(n_groups, p, p), X.new_zeros(n_groups)

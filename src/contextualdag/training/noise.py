@@ -52,17 +52,16 @@ def brackets(rows: Rows, allowed: Tensor) -> Brackets:
     design = X
     if 3 * p * (1 + Z.shape[1]) <= n:
         design = torch.cat([X, *(X * column[:, None] for column in Z.T)], 1)
-    design, response = design * root, X * root
-    count = float((root**2).sum())
-    variances = (response**2).sum(0) / count
-    gram = design.T @ design / count
+    design = design * root
+    gram = design.T @ design / float((root**2).sum())
+    variances = gram.diagonal()[:p]
     low = torch.zeros(p, dtype=X.dtype)
     n_parts = design.shape[1] // p
     for k in range(p):
         others = torch.tensor([i for i in range(design.shape[1]) if i % p != k])
         system = gram[others][:, others]
         system = system + RIDGE * system.diagonal().mean().clamp_min(1e-300) * torch.eye(len(others), dtype=X.dtype)
-        cross = design[:, others].T @ response[:, k] / count
+        cross = gram[others, k]
         left = variances[k] - cross @ torch.linalg.solve(system, cross)
         low[k] = left.clamp_min(0) * n / max(n - (p - 1) * n_parts, 1) if n > (p - 1) * n_parts else 0.0
     used = (allowed.any(0) | allowed.any(1)).cpu() & (variances > 0)

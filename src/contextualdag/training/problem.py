@@ -88,6 +88,8 @@ class Problem:
         Whether the mean depends on the context and is to be removed.
     noise : {"auto", "equal", "unequal"}
         Whether noise scales are equal in the units of the user, unknown, or whichever predicts better.
+    robust : bool
+        Whether rows far from all others count less.
     units : Tensor of shape (p,)
         What one unit of the user's, or any number that is the same for all variables, is in the units of the rows.
     seed : int
@@ -103,6 +105,7 @@ class Problem:
     settings: NetworkSettings | GroupSettings
     contextual_mean: bool
     noise: str
+    robust: bool
     units: Tensor
     seed: int
     checkpoint: Checkpoint | None = None
@@ -138,7 +141,7 @@ class Problem:
         if isinstance(settings, NetworkSettings):
             # Neither changes what is trained at once.
             settings = replace(settings, selection="", consider_constant=False)
-        return sizes, self.split.train.X.device, settings, self.noise, tuple(self.allowed.flatten().tolist())
+        return sizes, self.split.train.X.device, settings, self.noise, self.robust, tuple(self.allowed.flatten().tolist())
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from contextualdag.training.trainer import Fit, Learned
 N_CUTS = 64  # each leaves the share CUT_DECAY of the edges that the one before left
 CUT_DECAY = 0.93
 NEAR = 1.001  # factor within which the widest gap between weights is looked for
-RARE = 0.02  # a pair that is an edge in no larger share of contexts is dropped
+RARE_IN_REFITS = 0.02  # a pair that is an edge in no larger share of contexts is dropped
 AVERAGED = Order(starts=TRAINING_STARTS)  # how mean graphs become acyclic
 
 
@@ -168,7 +168,7 @@ def prune(fits: tuple[Fit[Learned], ...], weights: Sequence[Tensor], folds: Fold
     n_edges = sum(member.curve.n_edges[member.best] for member in members) / len(members)
     W = average(_above(weights, member_cuts))
     cuts, counts = candidate_cuts(W)
-    often = (W.abs() > cuts[_nearest(counts, n_edges)]).sum(0) > RARE * len(W)
+    often = (W.abs() > cuts[_nearest(counts, n_edges)]).sum(0) > RARE_IN_REFITS * len(W)
     pairs = often & (torch.stack([member.gains for member in members]).sum(0) > 0)
     curve = average_curve(W * pairs, [member.curve for member in members])
     return Refit(fits, member_cuts, pairs, curve, curve.nearest(n_edges), loss, split_half_loss)
@@ -227,7 +227,7 @@ def _split_half_loss(W: Tensor, rows: Rows) -> float:
 
 def _useful_pairs(W: Tensor, gained: Tensor) -> Tensor:
     """Pairs (p, p) that are edges in more than a few contexts and without which the loss would rise."""
-    return (gained > 0) & ((W != 0).sum(0) > RARE * len(W))
+    return (gained > 0) & ((W != 0).sum(0) > RARE_IN_REFITS * len(W))
 
 
 def _curve(W: Tensor, rows: Rows) -> Curve:

@@ -34,6 +34,7 @@ from torch import Tensor
 
 from contextualdag.network import MeanNetwork
 from contextualdag.threads import one_thread_each
+from contextualdag.training import noise
 from contextualdag.training import selection as selections
 from contextualdag.training.constant_graph import SplitMoments, group_path, one_graph_path, penalty_grid
 from contextualdag.training.context_test import ContextTest, context_test
@@ -41,17 +42,6 @@ from contextualdag.training.data import Folds, Rows, Split, concatenate
 from contextualdag.training.ensemble import Ensemble
 from contextualdag.training.loss import Moments, errors, explained_variance, residuals, row_errors
 from contextualdag.training.means import draw_mean, fit_means, without_means
-from contextualdag.training.noise import (
-    EQUAL,
-    UNEQUAL,
-    brackets,
-    floored,
-    gain_of_scales,
-    is_clear,
-    log_likelihoods,
-    residual_scales,
-    sized,
-)
 from contextualdag.training.outliers import weighted
 from contextualdag.training.problem import GroupSettings, NetworkSettings, Outcome, Problem
 from contextualdag.training.runner import Runner, Steps
@@ -82,7 +72,7 @@ def _learn(problems: Sequence[Problem]) -> list[Outcome]:
     found: dict[int, tuple[Tensor, Solution, ContextTest | None]] = {}
     for noise_is_equal in (True, False):
         some = [i for i in range(len(problems)) if equal[i] == noise_is_equal]
-        scales = [_equal_scale(problems[i]) for i in some] if noise_is_equal else learn_scales([problems[i] for i in some])
+        scales = [problems[i].units.double() for i in some] if noise_is_equal else learn_scales([problems[i] for i in some])
         scaled = [divided(problems[i], scale) for i, scale in zip(some, scales, strict=True)]
         for i, scale, problem, (solution, test) in zip(some, scales, scaled, _solve(scaled), strict=True):
             found[i] = scale, solution, test
@@ -94,7 +84,7 @@ def _learn(problems: Sequence[Problem]) -> list[Outcome]:
 
 def _with_weights(problems: Sequence[Problem]) -> list[Problem]:
     """The problems with less weight for rows far from the others; all or none have weights, to be solved side by side."""
-    found = [problem if _as_published(problem) else replace(problem, split=weighted(problem.split)) for problem in problems]
+    found = [replace(problem, split=weighted(problem.split)) if problem.robust else problem for problem in problems]
     if all(problem.split.train.weight is None for problem in found):
         return found
     return [
@@ -105,10 +95,6 @@ def _with_weights(problems: Sequence[Problem]) -> list[Problem]:
 
 def _with_weight(rows: Rows) -> Rows:
     return rows if rows.weight is not None else replace(rows, weight=torch.ones_like(rows.X[:, 0]))
-
-
-def _as_published(problem: Problem) -> bool:
-    return isinstance(problem.settings, NetworkSettings) and problem.settings.as_published
 
 
 def _solve(problems: Sequence[Problem]) -> list[tuple[Solution, ContextTest | None]]:
@@ -124,12 +110,12 @@ def learn_scales(problems: Sequence[Problem]) -> list[Tensor]:
     It needs scales as well. There are two starts, residuals of regressions on all other variables and standard deviations,
     neither of which depends on units; what predicts rows held out better is taken.
     """
-    starts = [(brackets(one.split.train, one.allowed).low.sqrt(), torch.ones_like(one.units)) for one in problems]
+    starts = [(noise.brackets(one.split.train, one.allowed).low.sqrt(), torch.ones_like(one.units)) for one in problems]
     trials = [_trial(one, start) for one, its in zip(problems, starts, strict=True) for start in its]
     solutions = _solve([problem for _, problem in trials])
     found = [_scale_of(*trial, solution) for trial, (solution, _) in zip(trials, solutions, strict=True)]
     scales = [max(its, key=lambda one: one[0])[1] for its in zip(found[::2], found[1::2], strict=True)]
-    return [sized(scale, one.split.train) for one, scale in zip(problems, scales, strict=True)]
+    return [noise.sized(scale, one.split.train) for one, scale in zip(problems, scales, strict=True)]
 
 
 def _trial(problem: Problem, start: Tensor) -> tuple[Tensor, Problem]:
@@ -142,7 +128,7 @@ def _trial(problem: Problem, start: Tensor) -> tuple[Tensor, Problem]:
     if isinstance(settings, NetworkSettings):
         settings = replace(settings, n_members=1, cross_fit=False, consider_constant=False, polish=False)
     trial = replace(problem, split=Split(*parts), settings=settings, checkpoint=None, observer=None)
-    scale = sized(floored(start, residual_scales(parts[0].X, parts[0]).cpu()), parts[0])
+    scale = noise.sized(noise.floored(start, noise.residual_scales(parts[0].X, parts[0]).cpu()), parts[0])
     return scale, divided(trial, scale)
 
 
@@ -150,11 +136,11 @@ def _scale_of(scale: Tensor, problem: Problem, solution: Solution) -> tuple[floa
     """The scales of the residuals of a trial, and the log likelihood that they reach on rows held out."""
     rows = concatenate([problem.split.train, problem.split.held_out])
     left = residuals(rows.X, solution.graphs(rows.Z, rows.mask))
-    spread = scale * residual_scales(rows.X, rows).cpu()
-    found = floored(scale * residual_scales(left, rows).cpu(), spread)
+    spread = scale * noise.residual_scales(rows.X, rows).cpu()
+    found = noise.floored(scale * noise.residual_scales(left, rows).cpu(), spread)
     unseen = left[len(problem.split.train) :].double().cpu() * scale
     weight = torch.ones(len(unseen)) if rows.weight is None else rows.weight[len(problem.split.train) :].cpu()
-    return float((log_likelihoods(unseen, found) * weight).sum() / weight.sum()), found
+    return float((noise.log_likelihoods(unseen, found) * weight).sum() / weight.sum()), found
 
 
 def divided(problem: Problem, scale: Tensor) -> Problem:
@@ -164,15 +150,11 @@ def divided(problem: Problem, scale: Tensor) -> Problem:
     return replace(problem, split=Split(*parts))
 
 
-def _equal_scale(problem: Problem) -> Tensor:
-    return problem.units.double()
-
-
 def _may_be_equal(problem: Problem) -> bool:
     """Whether noise is, or could be, equal in the units of the user."""
     if problem.noise != "auto":
-        return problem.noise == EQUAL
-    return brackets(problem.split.train, problem.allowed).allow_equal(problem.units)
+        return problem.noise == noise.EQUAL
+    return noise.brackets(problem.split.train, problem.allowed).allow_equal(problem.units)
 
 
 def _speaks_for_unequal(problem: Problem, solution: Solution) -> bool:
@@ -180,9 +162,9 @@ def _speaks_for_unequal(problem: Problem, solution: Solution) -> bool:
     _, rows, W = _predictions(solution, problem.folds())
     left = residuals(rows.X, W)
     halves = (slice(0, None, 2), slice(1, None, 2))
-    gains = [gain_of_scales((left[a], rows[a]), (left[b], rows[b])) for a, b in (halves, halves[::-1])]
+    gains = [noise.gain_of_scales((left[a], rows[a]), (left[b], rows[b])) for a, b in (halves, halves[::-1])]
     gain, error = (sum(values) / 2 for values in zip(*gains, strict=True))
-    return is_clear(gain, error)
+    return noise.is_clear(gain, error)
 
 
 def _outcome(
@@ -190,7 +172,7 @@ def _outcome(
 ) -> Outcome:
     folds = divided(problem, scale).folds()
     score = _score(solution, folds, len(problem.split.train), mean, scale)
-    return Outcome(solution, scale, EQUAL if is_equal else UNEQUAL, problem.split, test, mean, *score)
+    return Outcome(solution, scale, noise.EQUAL if is_equal else noise.UNEQUAL, problem.split, test, mean, *score)
 
 
 def _run(ensembles: Sequence[Ensemble]) -> list[tuple[Solution, ContextTest | None]]:
@@ -303,7 +285,7 @@ def _select(
     if selection == "relaxed":
         return best
     _, rows, W = _predictions(best, folds)
-    losses: list[float] = row_errors(errors(residuals(rows.X, W), rows), rows).tolist()
+    losses: list[float] = row_errors(errors(residuals(rows.X, W)), rows).tolist()
     return solution_at(selections.within_one_standard_error(points, losses))  # "1se"
 
 

@@ -188,7 +188,7 @@ def train_by_epoch(
     optimiser = torch.optim.Adam(network.parameters(), lr=settings.learning_rate, fused=fused)
 
     def loss_of(rows: Rows) -> Tensor:
-        return mean_error(errors(residuals_of(network(rows.Z), layer, rows), rows), rows)
+        return mean_error(errors(residuals_of(network(rows.Z), layer, rows)), rows)
 
     def move(loss: Tensor) -> None:
         optimiser.zero_grad(set_to_none=True)
