@@ -5,17 +5,26 @@ import io
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from contextualdag.colours import LIGHT
-from contextualdag.tables import Array
+from contextualdag.tables import Array, Flags
 
 if TYPE_CHECKING:
     import networkx
 
 Value = float | str
+
+
+class Edge(NamedTuple):
+    """An edge between two named nodes; not `directed` if the data do not tell whether it points to the target."""
+
+    source: str
+    target: str
+    weight: float
+    directed: bool = True
 
 
 @dataclass(frozen=True)
@@ -26,7 +35,7 @@ class NamedGraph:
     ----------
     names : sequence of str
         Nodes, those without edges included.
-    edges : sequence of (source, target, weight)
+    edges : sequence of Edge
         Edges, by the names of their nodes.
     context : mapping of str to float or str
         Value of each context feature; empty without a context.
@@ -39,36 +48,54 @@ class NamedGraph:
     >>> from contextualdag.export import NamedGraph, as_csv
     >>> graph = NamedGraph.from_array(np.array([[0.0, 0.5], [0.0, 0.0]]), ["a", "b"])
     >>> print(as_csv(graph))
-    source,target,weight
-    a,b,0.5
+    source,target,weight,directed
+    a,b,0.5,True
     <BLANKLINE>
     """
 
     names: Sequence[str]
-    edges: Sequence[tuple[str, str, float]]
+    edges: Sequence[Edge]
     context: Mapping[str, Value] = field(default_factory=dict)
     outside: bool = False
 
     @classmethod
     def from_array(
-        cls, W: Array, names: Sequence[str], context: Mapping[str, Value] | None = None, outside: bool = False
+        cls,
+        W: Array,
+        names: Sequence[str],
+        context: Mapping[str, Value] | None = None,
+        outside: bool = False,
+        undirected: Flags | None = None,
     ) -> "NamedGraph":
-        """From a matrix (p, p) in which ``W[j, k]`` is the effect of j on k."""
-        edges = [(names[j], names[k], float(W[j, k])) for j, k in np.argwhere(W)]
+        """From a matrix (p, p) in which ``W[j, k]`` is the effect of j on k, and the pairs (p, p) without a direction."""
+        directed = np.ones(W.shape, dtype=bool) if undirected is None else ~undirected
+        edges = [Edge(names[j], names[k], float(W[j, k]), bool(directed[j, k])) for j, k in np.argwhere(W)]
         return cls(names, edges, context or {}, outside)
 
 
-def as_records(graph: NamedGraph) -> list[dict[str, Value]]:
-    """The edges, each as a dict of source, target and weight."""
-    return [{"source": source, "target": target, "weight": weight} for source, target, weight in graph.edges]
+def edge_text(source: str, target: str, directed: bool = True) -> str:
+    """An edge in words, with an arrow only if it has a direction.
+
+    Examples
+    --------
+    >>> from contextualdag.export import edge_text
+    >>> edge_text("a", "b"), edge_text("a", "b", directed=False)
+    ('a → b', 'a — b')
+    """
+    return f"{source} {'→' if directed else '—'} {target}"
+
+
+def as_records(graph: NamedGraph) -> list[dict[str, Any]]:
+    """The edges, each as a dict of source, target, weight and directed."""
+    return [edge._asdict() for edge in graph.edges]
 
 
 def as_csv(graph: NamedGraph) -> str:
-    """The edges as a table with the columns source, target and weight."""
+    """The edges as a table with the columns source, target, weight and directed."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(["source", "target", "weight"])
-    writer.writerows([source, target, repr(weight)] for source, target, weight in graph.edges)
+    writer.writerow(Edge._fields)
+    writer.writerows(graph.edges)
     return stream.getvalue()
 
 
@@ -89,10 +116,10 @@ def as_json(names: Sequence[str], graphs: Sequence[NamedGraph]) -> bytes:
     Examples
     --------
     >>> import json
-    >>> from contextualdag.export import NamedGraph, as_json
-    >>> document = json.loads(as_json(["a", "b"], [NamedGraph(["a", "b"], [("a", "b", 0.5)], {"age": 30.0})]))
+    >>> from contextualdag.export import Edge, NamedGraph, as_json
+    >>> document = json.loads(as_json(["a", "b"], [NamedGraph(["a", "b"], [Edge("a", "b", 0.5)], {"age": 30.0})]))
     >>> document["variables"], document["graphs"][0]["edges"]
-    (['a', 'b'], [{'source': 'a', 'target': 'b', 'weight': 0.5}])
+    (['a', 'b'], [{'source': 'a', 'target': 'b', 'weight': 0.5, 'directed': True}])
     """
     found: list[dict[str, Any]] = [
         {"sample": sample, "context": dict(graph.context), "outside": graph.outside, "edges": as_records(graph)}
@@ -102,12 +129,13 @@ def as_json(names: Sequence[str], graphs: Sequence[NamedGraph]) -> bytes:
 
 
 def as_networkx(graph: NamedGraph) -> "networkx.DiGraph":
-    """For networkx: edges have the attribute weight, the graph has those of `as_graphml`."""
+    """For networkx: edges have the attributes weight and directed, the graph has those of `as_graphml`."""
     import networkx as nx
 
     network = nx.DiGraph(**{f"context {name}": value for name, value in graph.context.items()}, outside=graph.outside)
     network.add_nodes_from(graph.names)
-    network.add_weighted_edges_from(graph.edges)
+    for edge in graph.edges:
+        network.add_edge(edge.source, edge.target, weight=edge.weight, directed=edge.directed)
     return network
 
 
@@ -117,10 +145,10 @@ def as_graphml(graph: NamedGraph) -> bytes:
     Examples
     --------
     >>> import networkx
-    >>> from contextualdag.export import NamedGraph, as_graphml
-    >>> read = networkx.parse_graphml(as_graphml(NamedGraph(["a", "b"], [("a", "b", 0.5)], {"age": 30.0})).decode())
-    >>> read.graph["context age"], read.edges["a", "b"]["weight"]
-    (30.0, 0.5)
+    >>> from contextualdag.export import Edge, NamedGraph, as_graphml
+    >>> read = networkx.parse_graphml(as_graphml(NamedGraph(["a", "b"], [Edge("a", "b", 0.5)], {"age": 30.0})).decode())
+    >>> read.graph["context age"], read.edges["a", "b"]
+    (30.0, {'weight': 0.5, 'directed': True})
     """
     import networkx as nx
 
@@ -132,10 +160,12 @@ def as_graphml(graph: NamedGraph) -> bytes:
 def as_dot(graph: NamedGraph) -> bytes:
     """For Graphviz: edges have the colours of all other pictures; the exact weight is their attribute ``effect``.
 
+    Edges without a direction have no arrowhead (``dir=none``).
+
     Examples
     --------
-    >>> from contextualdag.export import NamedGraph, as_dot
-    >>> print(as_dot(NamedGraph(["a", "b"], [("a", "b", 0.5)], {"age": 30.0})).decode())
+    >>> from contextualdag.export import Edge, NamedGraph, as_dot
+    >>> print(as_dot(NamedGraph(["a", "b"], [Edge("a", "b", 0.5)], {"age": 30.0})).decode())
     digraph {
       label="age = 30";
       "a";
@@ -148,11 +178,12 @@ def as_dot(graph: NamedGraph) -> bytes:
     if graph.outside:
         title += " (outside the range of the training data)"
     lines = ["digraph {", f"  label={_quoted(title)};", *(f"  {_quoted(name)};" for name in graph.names)]
-    for source, target, weight in graph.edges:
-        colour = LIGHT.positive if weight > 0 else LIGHT.negative
+    for edge in graph.edges:
+        colour = LIGHT.positive if edge.weight > 0 else LIGHT.negative
         # Graphviz has a meaning of its own for the attribute weight, which must not be negative there.
-        attributes = f'label="{weight:.2f}", color="{colour}", effect="{weight!r}"'
-        lines.append(f"  {_quoted(source)} -> {_quoted(target)} [{attributes}];")
+        attributes = f'label="{edge.weight:.2f}", color="{colour}", effect="{edge.weight!r}"'
+        attributes += "" if edge.directed else ", dir=none"
+        lines.append(f"  {_quoted(edge.source)} -> {_quoted(edge.target)} [{attributes}];")
     return ("\n".join([*lines, "}"]) + "\n").encode()
 
 

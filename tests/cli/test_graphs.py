@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from contextualdag import ContextualDAG, FixedDAG
 from contextualdag.cli import app
+from contextualdag.datasets import make_fixed_dag
 
 N = 150
 
@@ -167,6 +168,25 @@ def test_a_model_without_a_context(table, tmp_path):
     result = invoke("--at", "age=3")
     assert result.exit_code == 2
     assert "fitted without a context" in words(result)
+
+
+def test_edges_whose_direction_the_data_do_not_tell(tmp_path):
+    data = make_fixed_dag(1500, n_nodes=6, random_state=1, noise_scale=(0.3, 3))
+    model = FixedDAG(random_state=0).fit(data.X, data.Z)
+    model.save("model")
+    edges = model.edges(data.Z[:1])
+    assert set(edges["directed"]) == {True, False}
+    pd.DataFrame(data.Z[:5], columns=["z1", "z2"]).to_csv("five.csv", index=False)
+    for shown in (invoke().stdout, invoke("--contexts", "five.csv").stdout):
+        for edge in edges.itertuples():
+            assert f"{edge.source} {'→' if edge.directed else '—'} {edge.target} " in shown
+    assert invoke("--out", "edges.csv").exit_code == 0
+    pd.testing.assert_frame_equal(pd.read_csv("edges.csv"), edges.assign(outside=False))
+    (graph,) = json.loads(invoke("--format", "json").stdout)["graphs"]
+    assert [edge["directed"] for edge in graph["edges"]] == edges["directed"].tolist()
+    assert invoke("--out", "one.graphml").exit_code == 0
+    assert [directed for *_, directed in nx.read_graphml("one.graphml").edges(data="directed")] == edges["directed"].tolist()
+    assert invoke("--format", "dot").stdout.count("dir=none") == len(model.undirected_edges_)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from contextualdag import ClusteredDAG, ContextualDAG, FixedDAG
+from contextualdag import ClusteredDAG, ContextualDAG, FixedDAG, SortedDAG
 from contextualdag.datasets import make_fixed_dag, make_varying_dag
 from contextualdag.errors import InvalidParameterError
 from contextualdag.estimators import load_model
@@ -83,9 +83,18 @@ def test_bad_rows_are_named_and_do_little_harm(equal, data):
     assert (X[bad] == data.X[bad] * 10).all()
 
 
-def test_one_graph_under_unequal_noise_has_edges_without_a_direction():
-    data = make_fixed_dag(1500, n_nodes=6, random_state=1, noise_scale=(0.3, 3))
-    model = FixedDAG(random_state=0).fit(data.X)
+@pytest.fixture(scope="module")
+def fixed():
+    return make_fixed_dag(1500, n_nodes=6, random_state=1, noise_scale=(0.3, 3))
+
+
+@pytest.fixture(scope="module")
+def one_graph(fixed):
+    return FixedDAG(random_state=0).fit(fixed.X)
+
+
+def test_one_graph_under_unequal_noise_has_edges_without_a_direction(one_graph, fixed):
+    model = one_graph
     assert model.noise_ == "unequal"
     W = model.graph_ != 0
     joined = {tuple(sorted((model.names_[j], model.names_[k]))) for j, k in np.argwhere(W)}
@@ -98,7 +107,31 @@ def test_one_graph_under_unequal_noise_has_edges_without_a_direction():
         if hasattr(patch, "get_arrowstyle")
     )
     assert heads == W.sum() - len(model.undirected_edges_)
-    assert FixedDAG(noise="equal", random_state=0).fit(data.X).undirected_edges_ == []
+    assert FixedDAG(noise="equal", random_state=0).fit(fixed.X).undirected_edges_ == []
+
+
+def test_tables_and_networkx_graphs_mark_edges_without_a_direction(one_graph):
+    context = one_graph.typical_context()
+    table = one_graph.edges(context)
+    assert list(table.columns) == ["sample", "source", "target", "weight", "directed"]
+    undirected = table[~table["directed"]]
+    pairs = [tuple(sorted(pair)) for pair in zip(undirected["source"], undirected["target"], strict=True)]
+    assert sorted(pairs) == one_graph.undirected_edges_
+    assert table["directed"].any()
+    marked = one_graph.to_networkx(context).edges(data="directed")
+    assert list(marked) == list(table[["source", "target", "directed"]].itertuples(index=False, name=None))
+
+
+def test_edges_of_graphs_that_vary_have_a_direction(unequal, data):
+    assert unequal.varies_
+    assert unequal.edges(data.Z[:20])["directed"].all()
+
+
+def test_a_given_order_tells_all_directions(fixed):
+    model = SortedDAG(order=range(6), n_budgets=6, max_epochs=40, **QUICK).fit(fixed.X, fixed.Z)
+    assert (model.varies_, model.noise_) == (False, "unequal")
+    assert model.undirected_edges_ == []
+    assert model.edges(fixed.Z[:1])["directed"].all()
 
 
 @pytest.mark.parametrize("paper", [ContextualDAG.paper, FixedDAG.paper, ClusteredDAG.paper])

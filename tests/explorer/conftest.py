@@ -1,6 +1,7 @@
 """Models, each fitted once.
 
-A small one with a number, a skewed number and a category as context; that of the demo; one of the drug data.
+A small one with a number, a skewed number and a category as context; that of the demo; one of the drug data; two with one
+graph for all contexts, in which some edges have no direction.
 """
 
 from pathlib import Path
@@ -9,8 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from contextualdag import ContextualDAG
-from contextualdag.datasets import load_drug_consumption, make_varying_dag
+from contextualdag import ContextualDAG, FixedDAG
+from contextualdag.datasets import load_drug_consumption, make_fixed_dag, make_varying_dag
 from contextualdag.explorer.callbacks import Answers
 from contextualdag.explorer.graphs import FittedGraphs
 from contextualdag.paper.illustration import N_EDGES, N_FEATURES, N_NODES
@@ -52,6 +53,15 @@ def drug_model():
         verbose=False,
     )
     return fit.fit(data.X[:800], data.Z[:800])
+
+
+@pytest.fixture(scope="session", params=["FixedDAG", "ContextualDAG"])
+def one_graph(request):
+    data = make_fixed_dag(1500, n_nodes=6, random_state=1, noise_scale=(0.3, 3))
+    if request.param == "FixedDAG":
+        return FittedGraphs(FixedDAG(random_state=0).fit(data.X))
+    fit = ContextualDAG(hidden_layers=(16,), max_epochs=40, n_budgets=6, n_members=1, random_state=0, verbose=False)
+    return FittedGraphs(fit.fit(data.X, data.Z))
 
 
 @pytest.fixture(scope="session")

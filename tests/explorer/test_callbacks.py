@@ -198,12 +198,45 @@ def test_a_model_without_context():
     assert answers.follow(draw(answers, view)["link", "href"])[4] == "edge-0-2"
 
 
+def test_edges_without_a_direction(one_graph):
+    answers, view = Answers(one_graph), one_graph.default
+    W, undirected = one_graph.graph(view.level, view.a), one_graph.undirected(view.level)
+    lines = np.argwhere(undirected & (W != 0))
+    assert 0 < len(lines) < np.count_nonzero(W)
+    drawn = draw(answers, view)
+    classes = {one["data"]["id"]: one["classes"].split() for one in drawn["graph-a", "elements"]}
+    assert {key for key in classes if "undirected" in classes[key]} == {f"edge-{j}-{k}" for j, k in lines}
+    (sentence,) = drawn["directions", "children"]
+    assert f"do not tell the direction of {len(lines)} edges, shown without an arrowhead: " in sentence
+    labels = [one["label"] for one in drawn["picked", "options"]]
+    both = draw(answers, replace(view, comparing=True))
+    for j, k in lines:
+        words = f"{one_graph.names[j]} — {one_graph.names[k]}"
+        assert words in labels
+        assert all(words in text_of(one["edges", "children"]) for one in (drawn, both))
+        assert answers.offer(f"edge-{j}-{k}")[-1]["label"] == words
+    rows = answers.save("CSV", "a", *sent(answers, view))["content"].splitlines()
+    assert rows[0] == "source,target,weight,directed"
+    assert sum(row.endswith(",False") for row in rows) == len(lines)
+    read = nx.parse_graphml(answers.save("GraphML", "a", *sent(answers, view))["content"])
+    assert sum(not directed for *_, directed in read.edges(data="directed")) == len(lines)
+    assert draw(answers, replace(view, level=0))["directions", "children"] == []
+
+
+def test_graphs_that_vary_have_arrows_only(graphs, answers):
+    drawn = draw(answers, graphs.default)
+    assert drawn["directions", "children"] == []
+    assert "—" not in text_of(drawn["edges", "children"])
+    assert not any("undirected" in one["classes"] for one in drawn["graph-a", "elements"])
+
+
 class WithoutFeatures:
     """A model that was fitted without a context and has no features at all."""
 
     def __init__(self):
         self.names_, self.context_features_ = ["x1", "x2", "x3"], ()
         self.path_, self.chosen_ = pd.DataFrame({"n_edges": [0.0, 2.0]}), {"n_edges": 2.0}
+        self.undirected_edges_ = []
 
     def adjacency(self, Z):
         assert Z.shape[1] == 0

@@ -46,6 +46,17 @@ def test_a_picked_node_shows_its_neighbours():
     assert "picked" in drawn(A, picked=Picked(1, 2))["edge-1-2"]["classes"]
 
 
+def test_edges_without_a_direction_have_no_arrowhead():
+    undirected = np.zeros((4, 4), dtype=bool)
+    undirected[0, 1] = undirected[1, 0] = True
+    shown = drawn(A, undirected=undirected, picked=Picked(1))
+    assert "undirected" in shown["edge-0-1"]["classes"].split()
+    assert "undirected" not in shown["edge-1-2"]["classes"].split()
+    assert [shown[f"node-{position}"]["classes"] for position in range(4)] == ["neighbour", "picked", "child", "child"]
+    (style,) = (rule["style"] for rule in stylesheet(False, 12, 10) if rule["selector"] == "edge.undirected")
+    assert style == {"target-arrow-shape": "none"}
+
+
 def test_of_very_many_edges_the_strongest_and_the_picked_are_drawn():
     dense = np.triu(1 + np.arange(400.0).reshape(20, 20), 1)
     assert shown_edges([dense], None).sum() == 100
@@ -95,3 +106,4 @@ def test_both_stylesheets_know_all_classes():
         selectors = " ".join(rule["selector"] for rule in stylesheet(dark, 12, 10))
         for name in ("positive", "negative", "labelled", "only", "reversed", "sign", "ghost", "picked", "faded", "parent"):
             assert f".{name}" in selectors
+        assert "node.neighbour" in selectors

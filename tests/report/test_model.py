@@ -3,7 +3,8 @@ from html.parser import HTMLParser
 import numpy as np
 
 from contextualdag import FixedDAG
-from contextualdag.datasets import make_varying_dag
+from contextualdag.datasets import make_fixed_dag, make_varying_dag
+from contextualdag.estimators.remarks import directions
 from contextualdag.report.model import varying_edges, write_model_report
 
 
@@ -61,6 +62,16 @@ def test_one_graph_for_all_contexts_is_drawn_once(tmp_path):
     page = Page(text)
     assert page.tags.count("figure") == 2  # the graph and the path
     assert "Where graphs are dense" not in page.headings
+
+
+def test_edges_whose_direction_the_data_do_not_tell(tmp_path):
+    data = make_fixed_dag(1500, n_nodes=6, random_state=1, noise_scale=(0.3, 3))
+    model = FixedDAG(random_state=0).fit(data.X)
+    text = write_model_report(model, tmp_path / "r.html").read_text(encoding="utf-8")
+    (sentence,) = directions(model)
+    assert sentence in text
+    assert "→" not in text
+    assert "An edge without an arrowhead" in text
 
 
 def test_varying_edges(model):

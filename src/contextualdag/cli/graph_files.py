@@ -11,7 +11,7 @@ import pandas as pd
 
 from contextualdag.cli.tables import table_bytes
 from contextualdag.errors import PersistenceError
-from contextualdag.export import NamedGraph, as_dot, as_graphml, as_json
+from contextualdag.export import Edge, NamedGraph, as_dot, as_graphml, as_json
 from contextualdag.files import look, replace_folder
 
 ENDINGS = {
@@ -39,7 +39,8 @@ class Graphs:
     outside : array of bool
         Which contexts are outside the range of the training data.
     edges : DataFrame
-        One row per edge, with the columns sample (row of `contexts`, from 0), source, target and weight.
+        One row per edge, with the columns sample (row of `contexts`, from 0), source, target, weight and
+        directed.
     """
 
     names: list[str]
@@ -49,9 +50,8 @@ class Graphs:
 
     def graph(self, sample: int) -> NamedGraph:
         """One graph with its context."""
-        edges = self.edges_of(sample)
-        rows = zip(edges["source"], edges["target"], map(float, edges["weight"]), strict=True)
-        return NamedGraph(self.names, list(rows), self.context_of(sample), bool(self.outside[sample]))
+        rows = self.edges_of(sample)[list(Edge._fields)].itertuples(index=False, name=None)
+        return NamedGraph(self.names, [Edge(*row) for row in rows], self.context_of(sample), bool(self.outside[sample]))
 
     @cached_property
     def _by_sample(self) -> dict[int, pd.DataFrame]:

@@ -56,8 +56,9 @@ def graphs(
 
     Without --contexts and --at, this is the graph of a typical context.
     Tables have one row per edge: sample (the row of the contexts,
-    from 0), source, target, weight, and outside: whether the context
-    is outside the range of the training data, where a graph is a guess.
+    from 0), source, target, weight, directed: false if the data do not
+    tell the direction, and outside: whether the context is outside the
+    range of the training data, where a graph is a guess.
 
     Example: contextualdag graphs model --at age=30 --out graph.graphml
     """
@@ -133,7 +134,7 @@ def _show(found: "Graphs", model: "GraphEstimator") -> None:
     console = Console(highlight=False)
     n = len(found.contexts)
     if n > MOST_TABLES:
-        _show_frequencies(found, model, console)
+        _show_frequencies(found, console)
     for sample in range(n if n <= MOST_TABLES else 0):
         _show_one(found, sample, model, console)
 
@@ -144,6 +145,7 @@ def _show_one(found: "Graphs", sample: int, model: "GraphEstimator", console: "C
     from rich.table import Table
 
     from contextualdag.cli.contexts import describe_context, describe_outside
+    from contextualdag.export import edge_text
 
     where = describe_context(found.contexts.iloc[sample]) or "one graph for all contexts"
     number = f"Sample {sample}: " if len(found.contexts) > 1 else ""
@@ -159,25 +161,25 @@ def _show_one(found: "Graphs", sample: int, model: "GraphEstimator", console: "C
         console.print("  no edges\n")
         return
     table = Table("edge", "weight", box=box.SIMPLE)
-    undirected = model.undirected_edges_
     for row in edges.sort_values("weight", key=abs, ascending=False, kind="stable").itertuples(index=False):
-        table.add_row(escape(_edge(row.source, row.target, undirected)), f"{row.weight: .3f}")
+        table.add_row(escape(edge_text(row.source, row.target, row.directed)), f"{row.weight: .3f}")
     console.print(table)
 
 
-def _show_frequencies(found: "Graphs", model: "GraphEstimator", console: "Console") -> None:
+def _show_frequencies(found: "Graphs", console: "Console") -> None:
     from rich import box
     from rich.markup import escape
     from rich.table import Table
 
+    from contextualdag.export import edge_text
+
     n = len(found.contexts)
     console.print(f"{n} graphs with {len(found.edges) / n:.1f} edges on average.{_outside(found)}", soft_wrap=True)
     table = Table("edge", "in % of graphs", "mean weight", "smallest", "largest", box=box.SIMPLE)
-    undirected = model.undirected_edges_
-    grouped = found.edges.groupby(["source", "target"])["weight"].agg(["size", "mean", "min", "max"])
-    for (source, target), row in grouped.sort_values("size", ascending=False, kind="stable").iterrows():
+    grouped = found.edges.groupby(["source", "target", "directed"])["weight"].agg(["size", "mean", "min", "max"])
+    for edge, row in grouped.sort_values("size", ascending=False, kind="stable").iterrows():
         weights = (f"{row[name]: .3f}" for name in ("mean", "min", "max"))
-        table.add_row(escape(_edge(source, target, undirected)), f"{100 * row['size'] / n:.0f}", *weights)
+        table.add_row(escape(edge_text(*edge)), f"{100 * row['size'] / n:.0f}", *weights)
     console.print(table)
     console.print(
         "Mean, smallest and largest are over the graphs that have the edge. --out graphs.csv writes all graphs.",
@@ -194,11 +196,6 @@ def _outside(found: "Graphs") -> str:
     return (
         f" {count} of {len(found.contexts)} contexts are outside the range of the training data: their graphs are guesses."
     )
-
-
-def _edge(source: str, target: str, undirected: list[tuple[str, str]]) -> str:
-    """An edge in words, with an arrow only if the data tell its direction."""
-    return f"{source} {'—' if tuple(sorted((source, target))) in undirected else '→'} {target}"
 
 
 def _count(n: int, what: str) -> str:

@@ -93,16 +93,11 @@ class GraphEstimator(NotebookSummary, Pictures, BaseEstimator):  # type: ignore[
         """Edges whose direction the data do not tell, as pairs of names in alphabetical order.
 
         Where noise is not equal, only the change of graphs with the context tells all directions. Of one graph for all
-        contexts the data tell the Markov equivalence class; `adjacency` then gives one member of it. Empty where graphs vary
-        or noise is equal.
+        contexts the data tell the Markov equivalence class; `adjacency` then gives one DAG of it. Empty where graphs vary,
+        noise is equal or the order of the variables is given.
         """
         self._require_fit()
-        if self._solution.varies or self.noise_ == EQUAL:
-            return []
-        W = self._weights(np.zeros((1, len(self._preparation.scaling.z_mean))))
-        undirected = cpdag(W)[0]
-        both = np.argwhere(undirected & undirected.T)
-        return sorted({tuple(sorted((self.names_[j], self.names_[k]))) for j, k in both})
+        return sorted({tuple(sorted((self.names_[j], self.names_[k]))) for j, k in np.argwhere(self._undirected())})
 
     @property
     def path_(self) -> "pandas.DataFrame":
@@ -216,18 +211,20 @@ class GraphEstimator(NotebookSummary, Pictures, BaseEstimator):  # type: ignore[
         Returns
         -------
         DataFrame
-            Columns sample (row of Z), source, target, weight; one row for each edge.
+            Columns sample (row of Z), source, target, weight, directed; one row for each edge. `directed` is False where
+            the data do not tell the direction (see `undirected_edges_`); source and target are then as in `adjacency`.
         """
         import pandas as pd
 
         Z = self._encode(Z)
-        names = np.array(self.names_, dtype=object)
+        names, undirected = np.array(self.names_, dtype=object), self._undirected()
         tables, first = [], 0
         for part in _parts(Z):
             W = self._weights(part)
             sample, source, target = np.nonzero(W)
             columns = {"sample": first + sample, "source": names[source], "target": names[target]}
-            tables.append(pd.DataFrame(columns | {"weight": W[sample, source, target]}))
+            columns |= {"weight": W[sample, source, target], "directed": ~undirected[source, target]}
+            tables.append(pd.DataFrame(columns))
             first += len(part)
         return pd.concat(tables, ignore_index=True)
 
@@ -242,7 +239,7 @@ class GraphEstimator(NotebookSummary, Pictures, BaseEstimator):  # type: ignore[
         Returns
         -------
         networkx.DiGraph
-            Nodes are the names of the variables; edges have the attribute weight.
+            Nodes are the names of the variables; edges have the attributes weight and directed, as in `edges`.
         """
         import networkx as nx
 
@@ -253,8 +250,8 @@ class GraphEstimator(NotebookSummary, Pictures, BaseEstimator):  # type: ignore[
             )
         graph = nx.DiGraph()
         graph.add_nodes_from(self.names_)
-        table = self.edges(context)
-        graph.add_weighted_edges_from(zip(table["source"], table["target"], table["weight"], strict=True))
+        for edge in self.edges(context).itertuples():
+            graph.add_edge(edge.source, edge.target, weight=edge.weight, directed=edge.directed)
         return graph
 
     def score(self, X: Any, Z: Any = None) -> float:
@@ -332,6 +329,14 @@ class GraphEstimator(NotebookSummary, Pictures, BaseEstimator):  # type: ignore[
         scaling = self._preparation.scaling
         graphs = self._solution.graphs(scaling.contexts(Z), None if mask is None else scaling.tensor(mask))
         return scaling.weights(graphs.double().cpu().numpy()) + 0.0  # no negative zeros
+
+    def _undirected(self) -> Flags:
+        """Pairs (p, p), in both orders, with an edge whose direction neither the data nor the allowed edges tell."""
+        if self._solution.varies or self.noise_ == EQUAL:
+            return np.zeros((len(self.names_), len(self.names_)), dtype=bool)
+        allowed = self._allowed_edges(self.names_)
+        edges: Flags = cpdag(self._weights(np.zeros((1, len(self._preparation.scaling.z_mean)))))[0] & allowed
+        return edges & edges.T
 
     def _means(self, Z: Array) -> Array:
         """Means (n, p) of the variables for encoded contexts."""

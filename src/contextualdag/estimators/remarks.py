@@ -1,7 +1,8 @@
-"""What the reader of a fitted model has to know besides its graphs, as sentences for the terminal and the report."""
+"""What the reader of a fitted model has to know besides its graphs, as sentences for terminal, report and explorer."""
 
 from typing import TYPE_CHECKING
 
+from contextualdag.export import edge_text
 from contextualdag.training.noise import EQUAL
 
 if TYPE_CHECKING:
@@ -12,7 +13,7 @@ MOST_NAMED = 10
 
 def remarks(model: "GraphEstimator") -> list[str]:
     """Sentences on the context, on the noise, on directions that data do not tell, and on rows that look like errors."""
-    return [*_context(model), _noise(model), *_directions(model), *_outliers(model)]
+    return [*_context(model), _noise(model), *directions(model), *_outliers(model)]
 
 
 def _context(model: "GraphEstimator") -> list[str]:
@@ -40,15 +41,15 @@ def _noise(model: "GraphEstimator") -> str:
     )
 
 
-def _directions(model: "GraphEstimator") -> list[str]:
+def directions(model: "GraphEstimator") -> list[str]:
+    """A sentence on the edges whose direction the data do not tell, if there are any."""
     pairs = model.undirected_edges_
     if not pairs:
         return []
-    named = _listed([f"{a} - {b}" for a, b in pairs])
+    named = _listed([edge_text(a, b, directed=False) for a, b in pairs])
     return [
         "One graph serves all contexts and the size of the noise is unknown, so the data do not tell the direction of "
-        f"{len(pairs)} edge{'' if len(pairs) == 1 else 's'}, which {'is' if len(pairs) == 1 else 'are'} given in one of the "
-        f"possible directions: {named}."
+        f"{len(pairs)} edge{'' if len(pairs) == 1 else 's'}, shown without an arrowhead: {named}."
     ]
 
 

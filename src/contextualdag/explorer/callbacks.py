@@ -68,7 +68,8 @@ class Answers:
         shown = [graphs.graph(view.level, values) for values in view.contexts]
         compared = differences(*shown) if view.comparing else []
         kept = shown_edges(shown, view.picked)
-        drawn = [elements(W, graphs.names, placement, self._widest, view.picked, compared, kept) for W in shown]
+        undirected = graphs.undirected(view.level)
+        drawn = [elements(W, graphs.names, placement, self._widest, view.picked, compared, kept, undirected) for W in shown]
         captions = [
             caption(graphs, view, position, int((W != 0).sum()), int(((W != 0) & ~kept).sum()))
             for position, W in enumerate(shown)
@@ -79,8 +80,9 @@ class Answers:
             captions[0],
             captions[1] if view.comparing else no_update,
             "comparing" if view.comparing else "",
-            options(graphs.names, view.picked, shown),
-            edge_table(graphs.names, shown),
+            options(graphs.names, view.picked, shown, undirected),
+            graphs.directions(view.level),
+            edge_table(graphs.names, shown, undirected),
             graphs.levels[view.level].label,
             self.links.write(view),
         )
@@ -135,7 +137,8 @@ class Answers:
 
     def offer(self, key: str) -> list[dict[str, str]]:
         """Options of the menu: the nodes and the picked edge."""
-        return options(self.graphs.names, checked_picked(key, len(self.graphs.names)), [])
+        graphs = self.graphs
+        return options(graphs.names, checked_picked(key, len(graphs.names)), [], graphs.undirected(graphs.default.level))
 
     def save(self, kind: str, side: str, *sent: Any) -> dict[str, str]:
         """A file with the graph of one context."""
@@ -143,7 +146,8 @@ class Answers:
         values = view.b if side == "b" else view.a
         context = {feature.name: value for feature, value in zip(features, values, strict=True)}
         outside = any(feature.outside(value) is not None for feature, value in zip(features, values, strict=True))
-        graph = NamedGraph.from_array(self.graphs.graph(view.level, values), self.graphs.names, context, outside)
+        W, undirected = self.graphs.graph(view.level, values), self.graphs.undirected(view.level)
+        graph = NamedGraph.from_array(W, self.graphs.names, context, outside, undirected)
         if kind == "CSV":
             return {"content": as_csv(graph), "filename": f"edges-{side}.csv", "type": "text/csv"}
         content = as_graphml(graph).decode()
@@ -186,6 +190,7 @@ DRAWN = [
     ("caption-b", "children"),
     ("page", "className"),
     ("picked", "options"),
+    ("directions", "children"),
     ("edges", "children"),
     ("level-label", "children"),
     ("link", "href"),

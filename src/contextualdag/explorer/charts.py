@@ -8,6 +8,7 @@ import numpy as np
 from contextualdag.colours import DARK, LIGHT, Palette
 from contextualdag.explorer.features import Control, Value
 from contextualdag.explorer.view import Values
+from contextualdag.export import edge_text
 from contextualdag.tables import Array
 
 Figure = dict[str, Any]
@@ -21,6 +22,7 @@ def edge_over_features(
     edge: tuple[int, int],
     names: Sequence[str],
     dark: bool,
+    directed: bool = True,
 ) -> Figure:
     """The weight of an edge and of its reverse along each feature, with the others held.
 
@@ -36,6 +38,8 @@ def edge_over_features(
         Names of the nodes.
     dark : bool
         Whether the page is dark.
+    directed : bool, default=True
+        Whether the data tell the direction of the edge.
 
     Returns
     -------
@@ -61,12 +65,12 @@ def edge_over_features(
             grid, W = curves[position]
             for source, target, colour in directions:
                 weights = W[:, source, target]
-                arrow = f"{names[source]} → {names[target]}" + (f", {letter}" if len(shown) > 1 else "")
+                label = edge_text(names[source], names[target], directed) + (f", {letter}" if len(shown) > 1 else "")
                 trace: dict[str, Any] = {
                     "x": grid,
                     "y": weights.round(4).tolist(),
-                    "name": _plain(arrow),
-                    "legendgroup": arrow,
+                    "name": _plain(label),
+                    "legendgroup": label,
                 }
                 trace |= {"xaxis": f"x{axis}", "yaxis": f"y{axis}", "showlegend": place == 0}
                 trace |= {"hovertemplate": "%{x}: %{y:.2f}<extra></extra>"}

@@ -11,8 +11,9 @@ from contextualdag.explorer.charts import edge_over_features
 from contextualdag.explorer.elements import signed
 from contextualdag.explorer.graphs import FittedGraphs
 from contextualdag.explorer.view import Picked, View, varying
+from contextualdag.export import edge_text
 from contextualdag.plotting.contexts import value_text
-from contextualdag.tables import Array
+from contextualdag.tables import Array, Flags
 
 MOST_ROWS = 60
 NOTHING = "Click a node or an edge, or choose one above, to see its details."
@@ -38,7 +39,7 @@ def details(graphs: FittedGraphs, view: View) -> Any:
         return html.P(NOTHING, className="soft")
     if view.picked.target is None:
         return _of_node(graphs, view, view.picked.node)
-    return _of_edge(graphs, view, (view.picked.node, view.picked.target))
+    return _of_edge(graphs, view, _as_drawn(graphs, view, view.picked.node, view.picked.target))
 
 
 def curves(graphs: FittedGraphs, view: View, dark: bool) -> dict[str, Any] | None:
@@ -46,28 +47,31 @@ def curves(graphs: FittedGraphs, view: View, dark: bool) -> dict[str, Any] | Non
     if view.picked is None or view.picked.target is None or not varying(graphs.features):
         return None
     shown = [(letter, values, graphs.along(view.level, values)) for letter, values in zip("AB", view.contexts, strict=False)]
-    return edge_over_features(graphs.features, shown, (view.picked.node, view.picked.target), graphs.names, dark)
+    edge = _as_drawn(graphs, view, view.picked.node, view.picked.target)
+    directed = not graphs.undirected(view.level)[edge]
+    return edge_over_features(graphs.features, shown, edge, graphs.names, dark, directed)
 
 
-def edge_table(names: Sequence[str], shown: Sequence[Array]) -> Any:
+def edge_table(names: Sequence[str], shown: Sequence[Array], undirected: Flags) -> Any:
     """All edges of one graph, or of two with their differences."""
     if len(shown) == 1:
         (W,) = shown
         present = sorted(zip(*np.nonzero(W), strict=True), key=lambda edge: -abs(W[edge]))
-        rows = [[_arrow(names, j, k), signed(float(W[j, k]))] for j, k in present]
+        rows = [[_words(names, j, k, undirected), signed(float(W[j, k]))] for j, k in present]
         return _table(["edge", "weight"], rows, "This graph has no edges.")
     rows = [
-        [_arrow(names, one.source, one.target), _or_none(one.a), _or_none(one.b), one.kind] for one in differences(*shown)
+        [_words(names, one.source, one.target, undirected), _or_none(one.a), _or_none(one.b), one.kind]
+        for one in differences(*shown)
     ]
     return _table(["edge", "A", "B", ""], rows, "Neither graph has edges.")
 
 
-def options(names: Sequence[str], picked: Picked | None, shown: Sequence[Array]) -> list[dict[str, str]]:
+def options(names: Sequence[str], picked: Picked | None, shown: Sequence[Array], undirected: Flags) -> list[dict[str, str]]:
     """Options of the menu of nodes and edges: all nodes, the edges that are shown, and the picked edge."""
     there = {(int(j), int(k)) for W in shown for j, k in zip(*np.nonzero(W), strict=True)}
     if picked is not None and picked.target is not None:
         there.add((picked.node, picked.target))
-    edges = [{"label": _arrow(names, j, k), "value": Picked(j, k).key} for j, k in sorted(there)]
+    edges = [{"label": _words(names, j, k, undirected), "value": Picked(j, k).key} for j, k in sorted(there)]
     return [{"label": name, "value": Picked(position).key} for position, name in enumerate(names)] + edges
 
 
@@ -105,9 +109,15 @@ def total_effects(W: Array) -> Array:
     return cleaned
 
 
+def _as_drawn(graphs: FittedGraphs, view: View, j: int, k: int) -> tuple[int, int]:
+    """The edge j -> k; if it has no direction, then in the order in which the graph has it."""
+    return (k, j) if graphs.undirected(view.level)[j, k] and not graphs.graph(view.level, view.a)[j, k] else (j, k)
+
+
 def _of_edge(graphs: FittedGraphs, view: View, edge: tuple[int, int]) -> Any:
     j, k = edge
-    parts: list[Any] = [html.H3(_arrow(graphs.names, j, k))]
+    undirected = graphs.undirected(view.level)
+    parts: list[Any] = [html.H3(_words(graphs.names, j, k, undirected))]
     for letter, values in zip("AB", view.contexts, strict=False):
         W = graphs.graph(view.level, values)
         here = "" if len(view.contexts) == 1 else f"In {letter}: "
@@ -117,6 +127,9 @@ def _of_edge(graphs: FittedGraphs, view: View, edge: tuple[int, int]) -> Any:
             parts.append(html.P(f"{here}reversed, with weight {signed(float(W[k, j]))}."))
         else:
             parts.append(html.P(f"{here}no such edge in this context."))
+    if undirected[j, k]:
+        weight = f"The weight is that of {edge_text(graphs.names[j], graphs.names[k])}."
+        parts.append(html.P(f"The data do not tell the direction of this edge. {weight}", className="soft"))
     if varying(graphs.features):
         explained = "Below: its weight along each feature, with the others held. Zero means no edge."
         parts.append(html.P(explained, className="soft"))
@@ -126,16 +139,24 @@ def _of_edge(graphs: FittedGraphs, view: View, edge: tuple[int, int]) -> Any:
 def _of_node(graphs: FittedGraphs, view: View, node: int) -> Any:
     shown = [graphs.graph(view.level, values) for values in view.contexts]
     totals = [total_effects(W) for W in shown]
+    undirected = graphs.undirected(view.level)
+    lines = undirected[node]
     parts: list[Any] = [html.H3(graphs.names[node])]
+    if lines.any():
+        joined = [(W[:, node] + W[node]) * lines for W in shown]
+        parts += [html.H4("Neighbours, direction unknown"), _effects(graphs.names, joined, "")]
     for title, columns, none in (
-        ("Parents", [W[:, node] for W in shown], "No parents."),
-        ("Children", [W[node] for W in shown], "No children."),
+        ("Parents", [W[:, node] * ~lines for W in shown], "No parents."),
+        ("Children", [W[node] * ~lines for W in shown], "No children."),
         ("Total effect on", [T[node] for T in totals], "It affects nothing."),
         ("Total effect of", [T[:, node] for T in totals], "Nothing affects it."),
     ):
         parts += [html.H4(title), _effects(graphs.names, columns, none)]
     explained = "A total effect is the sum over all directed paths: the change of one variable per unit of the other."
-    framed = "In the graph, parents have dashed borders and children solid ones."
+    if undirected.any():
+        explained += " Here it holds for one of the possible graphs, since the data do not tell all directions."
+    dotted = ", neighbours dotted ones" if lines.any() else ""
+    framed = f"In the graph, parents have dashed borders and children solid ones{dotted}."
     return html.Div([*parts, html.P(f"{explained} {framed}", className="soft")])
 
 
@@ -157,8 +178,8 @@ def _table(head: list[str], rows: list[list[str]], none: str) -> Any:
     return html.Div([table, *([left_out] if more > 0 else [])])
 
 
-def _arrow(names: Sequence[str], j: int, k: int) -> str:
-    return f"{names[j]} → {names[k]}"
+def _words(names: Sequence[str], j: int, k: int, undirected: Flags) -> str:
+    return edge_text(names[j], names[k], not undirected[j, k])
 
 
 def _or_none(w: float) -> str:

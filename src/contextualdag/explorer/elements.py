@@ -11,7 +11,7 @@ from contextualdag.explorer.placement import Placement
 from contextualdag.explorer.view import Picked
 from contextualdag.plotting.contexts import value_text
 from contextualdag.plotting.graph import strongest
-from contextualdag.tables import Array
+from contextualdag.tables import Array, Flags
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,6 +37,7 @@ def elements(
     picked: Picked | None = None,
     compared: Sequence[Difference] = (),
     shown: "NDArray[np.bool_] | None" = None,
+    undirected: Flags | None = None,
 ) -> list[dict[str, Any]]:
     """Nodes and edges of one graph.
 
@@ -56,12 +57,15 @@ def elements(
         Differences from another graph; edges that only the other has are drawn as ghosts.
     shown : array of bool of shape (p, p), optional
         Edges to draw if they are there; by default all.
+    undirected : array of bool of shape (p, p), optional
+        Pairs, in both orders, whose edge is drawn without an arrowhead; by default none.
 
     Returns
     -------
     list of dict
     """
-    found = [_node(position, name, placement, picked, W) for position, name in enumerate(names)]
+    undirected = np.zeros(W.shape, dtype=bool) if undirected is None else undirected
+    found = [_node(position, name, placement, picked, W, undirected) for position, name in enumerate(names)]
     remarks = {(one.source, one.target): CLASSES.get(one.kind, "") for one in compared}
     shown = np.ones(W.shape, dtype=bool) if shown is None else shown
     present = [(int(j), int(k)) for j, k in np.argwhere((W != 0) & shown)]
@@ -70,6 +74,7 @@ def elements(
     for j, k in present:
         w = float(W[j, k])
         classes = ["positive" if w > 0 else "negative", remarks.get((j, k), "")]
+        classes += ["undirected"] * bool(undirected[j, k])
         classes += ["labelled"] * ((j, k) in labels)
         classes += ["picked"] * (picked == Picked(j, k))
         classes += ["faded"] * ((j, k) in faded)
@@ -139,6 +144,7 @@ def stylesheet(dark: bool, font: float, label_font: float) -> list[dict[str, Any
             arrow_scale=1.1,
             opacity=0.9,
         ),
+        rule("edge.undirected", target_arrow_shape="none"),
         *(
             rule(f"edge.{sign}", line_color=colour, target_arrow_color=colour)
             for sign, colour in (("positive", ink.positive), ("negative", ink.negative))
@@ -167,8 +173,9 @@ def stylesheet(dark: bool, font: float, label_font: float) -> list[dict[str, Any
             opacity=0.55,
         ),
         rule("edge.faded", opacity=0.25),
-        rule("node.parent, node.child", border_color=ink.gained, border_width=2),
+        rule("node.parent, node.child, node.neighbour", border_color=ink.gained, border_width=2),
         rule("node.parent", border_style="dashed"),
+        rule("node.neighbour", border_style="dotted"),
         rule("node.picked", border_color=ink.gained, border_width=4),
         rule("edge.picked", underlay_color=ink.text, underlay_opacity=0.25, underlay_padding=around, opacity=1, z_index=1),
         rule(":active", overlay_opacity=0.1),
@@ -208,10 +215,14 @@ def signed(w: float) -> str:
     return value_text(round(w, 2) or w)
 
 
-def _node(position: int, name: str, placement: Placement, picked: Picked | None, W: Array) -> dict[str, Any]:
+def _node(
+    position: int, name: str, placement: Placement, picked: Picked | None, W: Array, undirected: Flags
+) -> dict[str, Any]:
     classes = "picked" if picked == Picked(position) else ""
     if picked is not None and picked.target is None and picked.node != position:
-        if W[picked.node, position]:
+        if undirected[picked.node, position]:
+            classes = "neighbour"
+        elif W[picked.node, position]:
             classes = "child"
         elif W[position, picked.node]:
             classes = "parent"

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from contextualdag.estimators.remarks import directions
 from contextualdag.explorer.features import Control, Value
 from contextualdag.explorer.view import Level, Values, View, varying
 from contextualdag.plotting.contexts import drawn_contexts
-from contextualdag.tables import Array
+from contextualdag.tables import Array, Flags
 
 if TYPE_CHECKING:
     from contextualdag.estimators.base import GraphEstimator
@@ -78,6 +79,7 @@ class FittedGraphs:
         self.default = View(self._typical(0.5), self._typical(0.9), selected, axes=tuple(varying(self.features)[:2]))
         self._at_level = functools.lru_cache(len(self.levels))(self._select)
         self.graph = functools.lru_cache(KEPT)(self._graph)
+        self.undirected = functools.lru_cache(len(self.levels))(self._undirected)
         self.along = functools.lru_cache(64)(self._along)
         self._counts = functools.lru_cache(64)(self._count_over)
 
@@ -92,6 +94,11 @@ class FittedGraphs:
     def vary(self) -> bool:
         """Whether the graphs of `seen` differ from context to context."""
         return bool((self.seen != self.seen[0]).any())
+
+    def directions(self, level: int) -> list[str]:
+        """A sentence on the edges without a direction, if there are any."""
+        with self._lock:
+            return directions(self._at_level(level))
 
     def counts(self, level: int, values: Values, axes: tuple[int, ...]) -> Array:
         """Numbers of edges over one or two features, the others held: (points of the last axis, points of the first)."""
@@ -124,6 +131,16 @@ class FittedGraphs:
         """The graph (p, p) of one context."""
         graph: Array = self._graphs(level, [values])[0]
         return graph
+
+    def _undirected(self, level: int) -> Flags:
+        """Pairs (p, p), in both orders, with an edge whose direction the data do not tell."""
+        found = np.zeros((len(self.names), len(self.names)), dtype=bool)
+        with self._lock:
+            pairs = self._at_level(level).undirected_edges_
+        for pair in pairs:
+            j, k = (self.names.index(name) for name in pair)
+            found[j, k] = found[k, j] = True
+        return found
 
     def _along(self, level: int, values: Values) -> list[tuple[list[Value], Array]]:
         """For each feature its values from end to end, and their graphs (n, p, p) with the other features held."""

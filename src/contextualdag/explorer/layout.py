@@ -190,6 +190,7 @@ def _graphs(n_nodes: int) -> Any:
         [
             html.Div(panels, className="panels many" if n_nodes > MANY else "panels"),
             html.Div(key, className="key"),
+            html.P(id="directions", className="soft"),
             html.Div(id="edges", className="edges"),
         ],
         id="graphs",

@@ -38,7 +38,7 @@ HOW_TO_READ = (
     "Edges are associations, not causes. Several graphs often explain observational data equally well, and the direction of "
     "an edge rests on assumptions: linear effects within a context, no hidden common causes, and noise whose size does not "
     "change with the context. Where one graph serves all contexts, directions also rest on noise of the same size for all "
-    "variables.",
+    "variables. An edge without an arrowhead is one whose direction the data do not tell.",
     "Weak edges differ from sample to sample. Before you rely on an edge, check that it stays in neighbouring contexts, at "
     "neighbouring points of the path and in a fit on another half of the data. Graphs of contexts that the data do not "
     "cover are guesses.",
