@@ -95,6 +95,16 @@ class ContextEncoder:
             names += [name] if categories is None else [f"{name}={category}" for category in categories]
         return names
 
+    @property
+    def columns_of_features(self) -> dict[str, tuple[int, ...]]:
+        """The encoded columns of each feature."""
+        found, first = {}, 0
+        for name, categories in zip(self.names, self.categories, strict=True):
+            width = 1 if categories is None else len(categories)
+            found[name] = tuple(range(first, first + width))
+            first += width
+        return found
+
     def encode(self, Z: Any) -> Array:
         """Z as an array (n, m) of finite numbers."""
         if not self.names:

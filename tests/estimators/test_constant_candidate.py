@@ -68,10 +68,10 @@ def test_saved_and_loaded(model, fixed, tmp_path):
 
 
 def test_can_be_left_out(fixed):
-    for settings in ({"consider_constant": False}, {"selection": "min"}):
+    for settings in ({"structure": "varying"}, {"selection": "min"}):
         model = ContextualDAG(**(ALONE | settings)).fit(fixed.X[:300], fixed.Z[:300])
         assert model.varies_ is True
-    assert ContextualDAG.paper().consider_constant is False
+    assert ContextualDAG.paper().structure == "varying"
 
 
 def test_within_an_order_and_never_with_a_mask_for_each_sample(fixed):
@@ -86,7 +86,11 @@ def test_within_an_order_and_never_with_a_mask_for_each_sample(fixed):
 
 
 def test_bad_use(fixed):
-    with pytest.raises(InvalidParameterError, match="'consider_constant' parameter of ContextualDAG must be True or False"):
-        ContextualDAG(consider_constant="yes").fit(fixed.X, fixed.Z)
+    with pytest.raises(InvalidParameterError, match=r"'structure' parameter of ContextualDAG must be one of .* Got 'fixed'"):
+        ContextualDAG(structure="fixed").fit(fixed.X, fixed.Z)
+    with pytest.raises(
+        InvalidParameterError, match=r"'structure' parameter of SortedDAG must be one of \['auto', 'constant'"
+    ):
+        SortedDAG(order=range(8), structure="varying").fit(fixed.X, fixed.Z)
     with pytest.raises(NotFittedError):
         assert ContextualDAG().varies_

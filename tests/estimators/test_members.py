@@ -124,7 +124,7 @@ def test_a_sparse_selection_has_the_score_of_sparse_graphs(data):
 def test_noise_is_not_said_to_be_explained():
     rng = np.random.default_rng(0)
     X, Z = rng.normal(size=(60, 8)), rng.normal(size=(60, 3))
-    fitted = ContextualDAG(**QUICK, selection=12, dropout=0.0, consider_constant=False).fit(X, Z)
+    fitted = ContextualDAG(**QUICK, selection=12, dropout=0.0, structure="varying").fit(X, Z)
     assert fitted.score(X, Z) > 0.05
     assert fitted.held_out_score_ < 0
 

@@ -48,7 +48,7 @@ def drug_model():
         max_epochs=30,
         n_budgets=8,
         n_members=1,
-        consider_constant=False,
+        structure="varying",
         random_state=0,
         verbose=False,
     )

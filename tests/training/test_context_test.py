@@ -1,39 +1,75 @@
+"""Whether the context matters: a permutation test."""
+
 import pytest
 import torch
+from scipy.stats import kstest
 
-from contextualdag.training.context_test import ContextTest, context_test
+from contextualdag.training.context_test import permutation_test
 from contextualdag.training.data import Rows
 
+FEATURES = {"a": (0,), "b": (1,)}
 
-def rows_and_graphs(seed, n=300, depends=True):
-    """x1 -> x2 with a weight that is the context, or has nothing to do with it; graphs say it is the context."""
+
+def rows(seed, n=300, depends=True, heavy=False):
+    """x1 -> x2 with a weight that is the first of two contexts, or has nothing to do with it."""
     generator = torch.Generator().manual_seed(seed)
-    Z = torch.randn(n, 1, generator=generator)
-    X = torch.randn(n, 2, generator=generator)
+    Z = torch.randn(n, 2, generator=generator)
+    X = torch.randn(n, 3, generator=generator)
+    if heavy:
+        X = X**3
     X[:, 1] += (Z[:, 0] if depends else torch.randn(n, generator=generator)) * X[:, 0]
-    W = torch.zeros(n, 2, 2)
-    W[:, 0, 1] = Z[:, 0]
-    return W, Rows(X, Z)
+    return Rows(X, Z)
 
 
 def test_a_context_that_matters():
-    found = context_test(*rows_and_graphs(0), seed=0)
-    assert found.p_value == 1 / 200
+    found = permutation_test(rows(0), FEATURES, seed=0)
+    assert found.p_value == pytest.approx(1 / 200)
     assert found.context_matters
-    assert 0.2 < found.gain < 0.9
     assert found.n_rows == 300
+    assert found.features["a"] == pytest.approx(1 / 200)
+    assert (found.gain, found.gain_interval) == (None, None)
 
 
-def test_p_values_are_uniform_where_it_does_not():
-    values = [context_test(*rows_and_graphs(seed, n=60, depends=False), seed=seed).p_value for seed in range(200)]
-    from scipy.stats import kstest
+@pytest.mark.parametrize("heavy", [False, True])
+def test_p_values_are_uniform_where_it_does_not(heavy):
+    found = [permutation_test(rows(seed, n=60, depends=False, heavy=heavy), FEATURES, seed) for seed in range(200)]
+    for values in ([one.p_value for one in found], [one.features["b"] for one in found]):
+        assert kstest(values, "uniform").pvalue > 0.01
+        assert sum(value <= 0.05 for value in values) < 20
 
-    assert kstest(values, "uniform").pvalue > 0.01
-    assert sum(value <= 0.05 for value in values) < 25
+
+def test_a_feature_that_only_goes_along_with_another_does_not_matter():
+    found = []
+    for seed in range(60):
+        given = rows(seed)
+        Z = given.Z.clone()
+        Z[:, 1] = 0.7 * Z[:, 0] + 0.7 * Z[:, 1]
+        found.append(permutation_test(Rows(given.X, Z), FEATURES, seed).features)
+    assert sum(one["a"] <= 0.05 for one in found) > 55
+    assert sum(one["b"] <= 0.05 for one in found) < 10
 
 
-def test_many_rows_are_thinned_out_and_graphs_without_edges_are_all_alike():
-    W, rows = rows_and_graphs(0, n=2500)
-    assert context_test(W, rows, 0).n_rows == 2000
-    nothing = context_test(0 * W, rows, 0)
-    assert nothing == ContextTest(1.0, pytest.approx(0.0, abs=1e-6), 2000)
+def test_categories_are_one_feature():
+    generator = torch.Generator().manual_seed(0)
+    group = torch.randint(3, (400,), generator=generator)
+    X = torch.randn(400, 2, generator=generator)
+    X[:, 1] += torch.tensor([-1.0, 0.0, 1.0])[group] * X[:, 0]
+    Z = torch.cat([torch.nn.functional.one_hot(group).float(), torch.randn(400, 1, generator=generator)], 1)
+    found = permutation_test(Rows(X, Z), {"group": (0, 1, 2), "noise": (3,)}, 0)
+    assert found.features["group"] == pytest.approx(1 / 200)
+    assert found.features["noise"] > 0.05
+
+
+def test_contexts_that_do_not_vary_and_columns_that_do_not():
+    given = rows(0)
+    assert permutation_test(Rows(given.X, torch.ones(300, 2)), FEATURES, 0) is None
+    assert permutation_test(Rows(given.X, torch.ones(300, 0)), {}, 0) is None
+    still = permutation_test(Rows(torch.zeros(300, 3), given.Z), FEATURES, 0)
+    assert still.p_value == 1
+    half = Rows(given.X, torch.stack([given.Z[:, 0], torch.ones(300)], 1))
+    assert permutation_test(half, FEATURES, 0).features == {"a": pytest.approx(1 / 200), "b": 1.0}
+
+
+def test_many_rows_are_thinned_out_and_few_are_enough_for_a_p_value():
+    assert permutation_test(rows(0, n=2500), FEATURES, 0).n_rows == 2000
+    assert 0 < permutation_test(rows(0, n=5), FEATURES, 0).p_value <= 1

@@ -62,6 +62,7 @@ def make_varying_dag(
     degrees_of_freedom: float = math.inf,
     units: float = 0.0,
     outliers: float = 0.0,
+    reversals: bool | float = True,
     random_state: int | np.random.Generator | None = None,
 ) -> Dataset:
     r"""Simulate the paper's varying design, in which edges appear, disappear and are reversed with the context.
@@ -110,6 +111,10 @@ def make_varying_dag(
         Each variable is multiplied by 10 to a power drawn uniformly from (-units, units). W is rescaled along with X.
     outliers : float, default=0
         Share of rows of X, drawn at random, that are multiplied by ten.
+    reversals : bool or float, default=True
+        Whether edges are reversed with the context. With False pairs are joined in the same contexts, with weights of the
+        same size, but all point forward in a random order of the nodes; a number is the share of pairs, about, that are
+        reversed.
     random_state : int or numpy.random.Generator, optional
         Seed or generator of the random numbers.
 
@@ -151,6 +156,7 @@ def make_varying_dag(
         degrees_of_freedom=degrees_of_freedom,
         units=units,
         outliers=outliers,
+        reversals=reversals,
     )
     # Present seeds must keep their data: what is drawn for an option is drawn last, and only if it is asked for.
     rng = np.random.default_rng(random_state)
@@ -166,15 +172,32 @@ def make_varying_dag(
     factors = 10 ** rng.uniform(-units, units, size=n_nodes) if units else np.ones(n_nodes)
     size_of_row = np.where(rng.random(n_samples) < outliers, OUTLYING, 1.0) if outliers else np.ones(n_samples)
 
+    fixed = _fixed_direction(reversals, j, k, n_nodes, rng)
+
     distance = np.linalg.norm(Z[:, None] - centres, axis=2)
     d = distance[:, j] - distance[:, k]
     smallest = np.quantile(np.abs(d), 1 - active) if d.size else 0.0
+    d = np.where(fixed == 0, d, np.abs(d) * fixed)
     W = np.zeros((n_samples, n_nodes, n_nodes))
     W[:, j, k] = np.where(d > smallest, factor * d, 0)
     W[:, k, j] = np.where(-d > smallest, factor * -d, 0)
     X = np.linalg.solve(np.eye(n_nodes) - W.transpose(0, 2, 1), noise[:, :, None])[:, :, 0] + Z @ shift
     data = _dataset(X * size_of_row[:, None], Z, W, standardise)
     return Dataset(data.X * factors, data.Z, data.W * (factors / factors[:, None]), data.names) if units else data
+
+
+def _fixed_direction(
+    reversals: bool | float, j: NDArray[np.intp], k: NDArray[np.intp], p: int, rng: np.random.Generator
+) -> Array:
+    """1 for pairs that always point from j to k, -1 from k to j, 0 for those that turn with the context.
+
+    The first nodes of a random order turn among themselves, so that graphs stay acyclic.
+    """
+    if reversals is True or reversals == 1:
+        return np.zeros(len(j))
+    position = rng.permutation(p)
+    turns = np.maximum(position[j], position[k]) < round(math.sqrt(reversals) * p)
+    return np.where(turns, 0, np.sign(position[k] - position[j]))
 
 
 def make_fixed_dag(
@@ -297,6 +320,7 @@ _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "degrees_of_freedom": (lambda value: is_number(value, 0, math.inf, low_open=True), "a number above 0, or infinity"),
     "units": (lambda value: is_number(value, 0, 100), "a number in [0, 100]"),
     "outliers": (lambda value: is_number(value, 0, 1, high_open=True), "a number in [0, 1)"),
+    "reversals": (lambda value: is_flag(value) or is_number(value, 0, 1), "True, False or a number in [0, 1]"),
 }
 
 

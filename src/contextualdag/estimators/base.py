@@ -21,6 +21,7 @@ from contextualdag.training.loss import array_residuals, explained_variance
 from contextualdag.training.noise import EQUAL
 from contextualdag.training.problem import GroupSettings, NetworkSettings
 from contextualdag.training.solution import Solution
+from contextualdag.training.structure import StructureScore
 
 if TYPE_CHECKING:
     import networkx
@@ -49,10 +50,12 @@ class GraphEstimator(NotebookSummary, Pictures, BaseEstimator):  # type: ignore[
     names_: list[str]
     n_samples_: int  # rows that fit was given, those held out included
     noise_: str
+    structure_: str
+    structure_scores_: dict[str, StructureScore]
     context_test_: ContextTest | None
     outliers_: list[int]  # rows of X that were given little weight
     noise_scale_: Array
-    held_out_score_: float
+    _explained: Array  # shares of the variance of each variable, by means, common edges and change of edges
     n_held_out_: int
 
     @abstractmethod
@@ -87,6 +90,30 @@ class GraphEstimator(NotebookSummary, Pictures, BaseEstimator):  # type: ignore[
         """Whether graphs differ from context to context; False where there is one graph for all."""
         self._require_fit()
         return self._solution.varies
+
+    @property
+    def held_out_score_(self) -> float:
+        """The `score` of rows held out; NaN if there are none."""
+        self._require_fit()
+        of_variables = np.nansum(self._explained, axis=1)
+        known = np.isfinite(self._explained[:, 0])
+        return float(of_variables[known].mean()) if known.any() else float("nan")
+
+    @property
+    def explained_(self) -> "pandas.DataFrame":
+        """What explains the variance of rows held out: one row for each variable, and their mean as the row "mean".
+
+        Columns are shares: of the means given the context, of edges common to all contexts, that is of the best single
+        graph, and of the change of edges with the context, which is what the graphs of the model explain more. Their sum is
+        the score; a share below zero is luck or harm. Where no single graph was fitted its share is NaN, and the last is
+        that of all edges. NaN for variables that do not vary.
+        """
+        import pandas as pd
+
+        self._require_fit()
+        table = pd.DataFrame(self._explained + 0.0, index=self.names_, columns=["means", "common edges", "change of edges"])
+        table.loc["mean"] = table.mean()
+        return table
 
     @property
     def undirected_edges_(self) -> list[tuple[str, str]]:

@@ -16,6 +16,7 @@ from contextualdag.estimators.parameters import (
 )
 from contextualdag.projection import LogDet, Order
 from contextualdag.training.problem import NetworkSettings
+from contextualdag.training.structure import STRUCTURES
 
 
 class ContextualDAG(GraphEstimator):
@@ -127,7 +128,7 @@ class ContextualDAG(GraphEstimator):
         selection: str | float = "relaxed",
         n_members: int = 3,
         cross_fit: bool = True,
-        consider_constant: bool = True,
+        structure: str = "auto",
         hidden_layers: Sequence[int] = (128, 128),
         activation: str = "silu",
         dropout: float | str = "auto",
@@ -149,7 +150,7 @@ class ContextualDAG(GraphEstimator):
         self.selection = selection
         self.n_members = n_members
         self.cross_fit = cross_fit
-        self.consider_constant = consider_constant
+        self.structure = structure
         self.hidden_layers = hidden_layers
         self.activation = activation
         self.dropout = dropout
@@ -212,7 +213,7 @@ class ContextualDAG(GraphEstimator):
 
     def _check_parameters(self) -> None:
         known = isinstance(self.acyclicity, Order | LogDet) or is_one_of(self.acyclicity, ACYCLICITIES)
-        check_network_parameters(self)
+        check_network_parameters(self, ("auto", *STRUCTURES))
         check(self, known, "acyclicity", "'order', 'logdet', an Order or a LogDet")
 
     def _settings(self, x_scale: float) -> NetworkSettings:

@@ -223,6 +223,7 @@ def _prepare(model: "GraphEstimator", tables: Tables) -> _Prepared:
         noise=model.noise,
         robust=bool(model.robust),
         units=torch.from_numpy(scaling.unit / scaling.x_scale),
+        features=encoder.columns_of_features,
         seed=int(rng.integers(2**31)),
         checkpoint=checkpoint,
     )
@@ -243,11 +244,13 @@ def _keep(model: "GraphEstimator", prepared: _Prepared, outcome: Outcome) -> Non
     scaling = prepared.scaling
     if outcome.noise != EQUAL:
         scaling = replace(scaling, unit=scaling.x_scale * outcome.scale.numpy())
-    model.noise_, model.context_test_ = outcome.noise, outcome.context_test
+    choice = outcome.choice
+    model.noise_, model.context_test_ = outcome.noise, choice.context_test
+    model.structure_, model.structure_scores_ = choice.structure, choice.scores
     model._preparation = Preparation(tuple(prepared.names), prepared.contexts, scaling, outcome.mean_network)
-    model._solution = outcome.solution
+    model._solution = choice.solution
     model.names_, model.n_samples_ = prepared.names, prepared.n_samples
-    model.held_out_score_, model.n_held_out_ = outcome.held_out_score, outcome.n_held_out
+    model._explained, model.n_held_out_ = outcome.explained.numpy(), outcome.n_held_out
     weights = _row_weights(outcome.split.train)
     squares = model._residuals(prepared.X, prepared.Z, prepared.mask) ** 2
     model.noise_scale_ = np.sqrt(np.average(squares, axis=0, weights=weights))

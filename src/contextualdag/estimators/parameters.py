@@ -29,7 +29,7 @@ PAPER_NETWORK: dict[str, Any] = {
     "selection": "min",
     "n_members": 1,
     "cross_fit": False,
-    "consider_constant": False,
+    "structure": "varying",
     "activation": "relu",
     "dropout": 0.0,
     "intercept": "none",
@@ -71,9 +71,10 @@ def check_shared_parameters(model: "GraphEstimator") -> None:
     check(model, share, "validation_fraction", "a float in (0, 1)")
 
 
-def check_network_parameters(model: "ContextualDAG | SortedDAG") -> None:
+def check_network_parameters(model: "ContextualDAG | SortedDAG", structures: Sequence[str]) -> None:
     """Check the parameters of estimators with networks."""
     check_shared_parameters(model)
+    check(model, is_one_of(model.structure, structures), "structure", f"one of {list(structures)}")
     widths = isinstance(model.hidden_layers, Sequence) and all(is_count(width) for width in model.hidden_layers)
     check(model, widths, "hidden_layers", "a sequence of positive integers")
     check(model, is_one_of(model.activation, ACTIVATIONS), "activation", f"one of {sorted(ACTIVATIONS)}")
@@ -88,7 +89,7 @@ def check_network_parameters(model: "ContextualDAG | SortedDAG") -> None:
         else model.batch_size is None or is_count(model.batch_size)
     )
     check(model, size, "batch_size", "'auto', None or an integer of at least 1")
-    for name in ("verbose", "cross_fit", "consider_constant"):
+    for name in ("verbose", "cross_fit"):
         check(model, is_flag(getattr(model, name)), name, "True or False")
     rate = is_number(model.learning_rate, 0, low_open=True, high_open=True)
     check(model, rate, "learning_rate", "a positive number")
@@ -119,7 +120,7 @@ def network_settings(model: "ContextualDAG | SortedDAG", acyclicity: Order | Log
         selection=model.selection,
         n_members=model.n_members,
         cross_fit=bool(model.cross_fit),
-        consider_constant=bool(model.consider_constant),
+        structure=model.structure,
         hidden_layers=tuple(model.hidden_layers),
         activation=model.activation,
         dropout=model.dropout,

@@ -3,29 +3,60 @@
 from typing import TYPE_CHECKING
 
 from contextualdag.export import edge_text
+from contextualdag.training.context_test import FEW_ROWS
 from contextualdag.training.noise import EQUAL
+from contextualdag.training.structure import COMMON_ORDER, CONSTANT, VARYING
 
 if TYPE_CHECKING:
     from contextualdag.estimators.base import GraphEstimator
 
 MOST_NAMED = 10
+SHORT = {CONSTANT: "one graph", COMMON_ORDER: "one order", VARYING: "an order that varies"}
+CHOSEN = {
+    CONSTANT: "One graph serves all contexts.",
+    COMMON_ORDER: "Edges change with the context along one order of the variables; none is reversed.",
+    VARYING: "Edges and their directions change with the context.",
+}
 
 
 def remarks(model: "GraphEstimator") -> list[str]:
-    """Sentences on the context, on the noise, on directions that data do not tell, and on rows that look like errors."""
-    return [*_context(model), _noise(model), *directions(model), *_outliers(model)]
+    """Sentences on structure, context, noise, directions that data do not tell, and rows that look like errors."""
+    return [*_structure(model), *_context(model), _noise(model), *directions(model), *_outliers(model)]
+
+
+def _structure(model: "GraphEstimator") -> list[str]:
+    """Which structure was chosen, and why."""
+    scores = model.structure_scores_
+    if len(scores) < 2:
+        return []
+    behind = ", ".join(
+        f"{SHORT[name]} {score.behind:.2g} ± {score.standard_error:.1g}"
+        for name, score in scores.items()
+        if score.behind > 0
+    )
+    best = next(SHORT[name] for name, score in scores.items() if score.behind == 0)
+    return [f"{CHOSEN[model.structure_]} (Log likelihood of a held-out row: {best} predicts best; behind it are {behind}.)"]
 
 
 def _context(model: "GraphEstimator") -> list[str]:
+    """Whether the context matters, how much, and which of its features."""
     test = model.context_test_
     if test is None:
-        return []
-    numbers = f"p = {test.p_value:.2g} in a permutation test on {test.n_rows} held-out rows"
+        no_context = not any(feature.varies for feature in model.context_features_)
+        return ["The context does not vary, so there is no test of whether it matters."] if no_context else []
+    power = " With so few rows it can only see strong effects." if test.n_rows < FEW_ROWS else ""
+    numbers = f"p = {test.p_value:.2g}, permutation test on {test.n_rows} rows"
     if not test.context_matters:
-        return [f"There is no sign that the graph depends on the context ({numbers})."]
-    saved = f"the graph of a row's own context saves {100 * test.gain:.2g} % of the squared error against those of others"
-    chosen = "" if model.varies_ else ", but one graph for all predicts as well"
-    return [f"The context matters to the graph ({numbers}): {saved}{chosen}."]
+        return [f"There is no sign that dependence between the variables changes with the context ({numbers}).{power}"]
+    gain = ""
+    if test.gain is not None and test.gain_interval is not None:
+        low, high = (f"{100 * bound:.2g}" for bound in test.gain_interval)
+        gain = f" Graphs of their own contexts save {100 * test.gain:.2g} % ({low} to {high}) of the squared error of rows."
+    said = f"Dependence between the variables changes with the context ({numbers}).{gain}{power}"
+    if not test.features:
+        return [said]
+    named = ", ".join(f"{name} (p = {p:.2g})" for name, p in sorted(test.features.items(), key=lambda item: item[1]))
+    return [f"{said} By feature, given the others: {named}."]
 
 
 def _noise(model: "GraphEstimator") -> str:

@@ -19,6 +19,7 @@ from contextualdag.training.context_test import ContextTest
 from contextualdag.training.means import HIDDEN_LAYERS
 from contextualdag.training.packing import Tensors, pack_setting, under, unpack_setting
 from contextualdag.training.solution import unpack_solution
+from contextualdag.training.structure import StructureScore
 
 if TYPE_CHECKING:
     from contextualdag.estimators.base import GraphEstimator
@@ -41,13 +42,16 @@ def save_model(model: "GraphEstimator", path: str | os.PathLike[str]) -> None:
         "n_samples": model.n_samples_,
         "noise": model.noise_,
         "outliers": model.outliers_,
+        "structure": model.structure_,
+        "structure_scores": {name: asdict(score) for name, score in model.structure_scores_.items()},
         "context_test": None if model.context_test_ is None else asdict(model.context_test_),
-        "held_out": {"n": model.n_held_out_, "score": model.held_out_score_},
+        "n_held_out": model.n_held_out_,
         "preparation": preparation,
         "solution": solution,
     }
     tensors = {f"solution/{name}": value for name, value in tensors.items()} | prepared_tensors
     tensors["noise_scale"] = torch.from_numpy(model.noise_scale_.copy())
+    tensors["explained"] = torch.from_numpy(model._explained.copy())
     save_folder(path, type(model).__name__, metadata, tensors)
 
 
@@ -59,9 +63,11 @@ def load_as(cls: type["Model"], path: str | os.PathLike[str], device: str) -> "M
         model._preparation = _unpack_preparation(metadata["preparation"], tensors, find_device(device))
         model._solution = unpack_solution(metadata["solution"], under(tensors, "solution"), find_device(device))
         model.names_, model.n_samples_ = list(model._preparation.names), metadata["n_samples"]
-        model.n_held_out_, model.held_out_score_ = metadata["held_out"]["n"], metadata["held_out"]["score"]
-        test = metadata["context_test"]
-        model.context_test_ = None if test is None else ContextTest(**test)
+        model.n_held_out_, model._explained = metadata["n_held_out"], tensors["explained"].numpy()
+        test, scores = metadata["context_test"], metadata["structure_scores"]
+        model.structure_ = metadata["structure"]
+        model.structure_scores_ = {name: StructureScore(**score) for name, score in scores.items()}
+        model.context_test_ = None if test is None else _unpack_test(test)
         model.outliers_ = [int(row) for row in metadata["outliers"]]
         model.noise_, model.noise_scale_ = metadata["noise"], tensors["noise_scale"].numpy()
     except ContextualDAGError:
@@ -73,6 +79,11 @@ def load_as(cls: type["Model"], path: str | os.PathLike[str], device: str) -> "M
             f"({type(error).__name__}: {error}); fit the model again, or load it with that version."
         ) from error
     return model
+
+
+def _unpack_test(packed: dict[str, Any]) -> ContextTest:
+    interval = packed["gain_interval"]
+    return ContextTest(**packed | {"gain_interval": None if interval is None else tuple(interval)})
 
 
 def is_saved_model(folder: str | os.PathLike[str]) -> bool:

@@ -23,6 +23,7 @@ from contextualdag.projection import Order
 from contextualdag.projection.ordering import TRAINING_STARTS
 from contextualdag.tables import Array, Flags
 from contextualdag.training.problem import NetworkSettings
+from contextualdag.training.structure import COMMON_ORDER, CONSTANT
 
 
 class SortedDAG(GraphEstimator):
@@ -61,7 +62,7 @@ budgets, n_budgets, learning_rate, max_epochs, patience, batch_size, validation_
         selection: str | float = "relaxed",
         n_members: int = 3,
         cross_fit: bool = True,
-        consider_constant: bool = True,
+        structure: str = "auto",
         hidden_layers: Sequence[int] = (128, 128),
         activation: str = "silu",
         dropout: float | str = "auto",
@@ -84,7 +85,7 @@ budgets, n_budgets, learning_rate, max_epochs, patience, batch_size, validation_
         self.selection = selection
         self.n_members = n_members
         self.cross_fit = cross_fit
-        self.consider_constant = consider_constant
+        self.structure = structure
         self.hidden_layers = hidden_layers
         self.activation = activation
         self.dropout = dropout
@@ -111,7 +112,7 @@ budgets, n_budgets, learning_rate, max_epochs, patience, batch_size, validation_
         **overrides
             Any parameter of the constructor.
         """
-        return cls(**(PAPER_NETWORK | {"cut": PAPER_CUT} | overrides))
+        return cls(**(PAPER_NETWORK | {"cut": PAPER_CUT, "structure": COMMON_ORDER} | overrides))
 
     def fit(
         self,
@@ -174,7 +175,7 @@ budgets, n_budgets, learning_rate, max_epochs, patience, batch_size, validation_
         return super()._weights(Z, mask)
 
     def _check_parameters(self) -> None:
-        check_network_parameters(self)
+        check_network_parameters(self, ("auto", CONSTANT, COMMON_ORDER))
         check_cut(self)
 
     def _check_tables(self, tables: Tables) -> Tables:

@@ -13,7 +13,7 @@ from torch import Tensor
 from contextualdag.errors import PersistenceError
 from contextualdag.folder import load_folder, save_folder
 from contextualdag.training.data import Split
-from contextualdag.training.packing import pack_points, under, unpack_points
+from contextualdag.training.packing import Tensors, pack_points, under, unpack_points
 from contextualdag.training.path import Path
 
 KIND = "checkpoint"
@@ -58,17 +58,33 @@ class Checkpoint:
                 f"The checkpoint in {os.fspath(self.folder)} belongs to other data or settings. Use another folder, or "
                 "delete it to start anew."
             )
-        pretrained = tuple(under(self._tensors, f"pretrained/{k}") for k in range(self._metadata["n_pretrained"]))
-        points = unpack_points(self._metadata["points"], self._tensors)
-        return Path(pretrained, self._metadata["largest_budget"], points)
+        return _unpack_path(self._metadata["path"], self._tensors)
 
     def save(self, path: Path) -> None:
         """Keep the path as it is now."""
-        rows, tensors = pack_points(path.points)
-        for k, state in enumerate(path.pretrained):
-            tensors |= {f"pretrained/{k}/{name}": value for name, value in state.items()}
-        about = {"largest_budget": path.largest_budget, "n_pretrained": len(path.pretrained), "points": rows}
-        save_folder(self.folder, KIND, {"seed": self.seed, "fingerprint": self._fingerprint} | about, tensors)
+        packed, tensors = _pack_path(path)
+        save_folder(self.folder, KIND, {"seed": self.seed, "fingerprint": self._fingerprint, "path": packed}, tensors)
+
+
+def _pack_path(path: Path) -> tuple[dict[str, Any], Tensors]:
+    """The path as JSON and named tensors."""
+    rows, tensors = pack_points(path.points)
+    for k, state in enumerate(path.pretrained):
+        tensors |= {f"pretrained/{k}/{name}": value for name, value in state.items()}
+    packed: dict[str, Any] = {"largest_budget": path.largest_budget, "n_pretrained": len(path.pretrained), "points": rows}
+    packed |= {"order": path.order, "along": None}
+    if path.along is not None:
+        packed["along"], others = _pack_path(path.along)
+        tensors |= {f"along/{name}": value for name, value in others.items()}
+    return packed, tensors
+
+
+def _unpack_path(packed: dict[str, Any], tensors: Tensors) -> Path:
+    """What `_pack_path` packed."""
+    pretrained = tuple(under(tensors, f"pretrained/{k}") for k in range(packed["n_pretrained"]))
+    order = None if packed["order"] is None else tuple(packed["order"])
+    along = None if packed["along"] is None else _unpack_path(packed["along"], under(tensors, "along"))
+    return Path(pretrained, packed["largest_budget"], unpack_points(packed["points"], tensors), order, along)
 
 
 def _fingerprint(settings: dict[str, Any], split: Split) -> str:

@@ -1,55 +1,149 @@
-"""Whether the context matters to the graphs: a permutation test that needs no refit."""
+"""Whether the context matters to the dependence of the variables: a permutation test that needs no graphs.
 
+If variables, without their means, do not depend on the context, contexts can be dealt out to rows at random. The test looks
+at products of two variables: their means are covariances, which change with the context wherever edges do. Its statistic is
+how strongly the products correlate with polynomials of the context, for the pairs of variables where that is strongest. No
+row need be held out and nothing is learned from the rows, so the p-value is exact but for the estimate of the means.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from contextualdag.training.data import Rows
-from contextualdag.training.loss import graph_loss
 
 LEVEL = 0.05
 N_PERMUTATIONS = 199
-MOST_ROWS = 2000
+MOST_ROWS, MOST_TERMS = 2000, 20
+LARGE = 5.0  # product of two variables: larger ones count as this
+ROUNDING = 1e-5
+MOST_NUMBERS = 10_000_000  # held at once
+FEW_ROWS = 40  # from which on little can be seen
 
 
 @dataclass(frozen=True)
 class ContextTest:
-    """How rows held out are predicted with the graphs of their own contexts and of one another's.
+    """Whether, and how much, the context matters to the dependence of the variables.
 
     Attributes
     ----------
     p_value : float
-        Share of random permutations of the graphs that predict as well, their own included.
-    gain : float
-        Share of the squared error that a row's own graph saves against those of other contexts.
+        Of a permutation test: the share of permutations of the contexts with which covariances seem to change as much.
     n_rows : int
-        Number of rows held out that were used.
+        Number of rows of the test.
+    features : dict of str to float
+        p-value of each context feature given the others; empty where there is one.
+    gain : float
+        Share of the squared error of rows held out that the graphs of their own contexts save against those of others; None
+        if no graphs that vary were fitted.
+    gain_interval : (float, float)
+        Interval of the gain, of 95 %; None with it.
     """
 
     p_value: float
-    gain: float
     n_rows: int
+    features: dict[str, float]
+    gain: float | None = None
+    gain_interval: tuple[float, float] | None = None
 
     @property
     def context_matters(self) -> bool:
-        """Whether the test rejects that graphs are the same for all contexts."""
+        """Whether the test rejects that dependence is the same in all contexts."""
         return self.p_value <= LEVEL
 
 
-def context_test(W: Tensor, rows: Rows, seed: int) -> ContextTest:
-    """Deal out graphs W (n, p, p) to rows at random.
+def permutation_test(rows: Rows, features: Mapping[str, Sequence[int]], seed: int) -> ContextTest | None:
+    """Test whether covariances of the variables change with the context.
 
-    If rows do not depend on their contexts they are exchangeable, and the p-value is uniformly distributed for graphs that
-    were learned from other rows.
+    Parameters
+    ----------
+    rows : Rows
+        Variables without their means given the context.
+    features : mapping of str to sequence of int
+        The columns of the contexts that belong to each feature.
+    seed : int
+        Seed of the permutations.
+
+    Returns
+    -------
+    ContextTest or None
+        Without the gain; None where no context varies.
     """
     generator = torch.Generator().manual_seed(seed)
-    if len(W) > MOST_ROWS:
-        some = torch.randperm(len(W), generator=generator)[:MOST_ROWS].sort().values.to(W.device)
-        W, rows = W[some], rows[some]
-    own = float(graph_loss(W, rows))
-    dealt = (torch.randperm(len(W), generator=generator).to(W.device) for _ in range(N_PERMUTATIONS))
-    losses = [float(graph_loss(W[order], rows)) for order in dealt]
-    as_good = sum(loss <= own for loss in losses)
-    mean = sum(losses) / len(losses)
-    return ContextTest((1 + as_good) / (1 + N_PERMUTATIONS), 1 - own / mean if mean > 0 else 0.0, len(W))
+    chosen = torch.randperm(len(rows), generator=generator)[:MOST_ROWS].sort().values
+    X, Z = rows.X.cpu()[chosen], rows.Z.cpu()[chosen]
+    products = _products(X)
+    if not bool((Z[:1] != Z).any()):
+        return None
+    orders = [torch.arange(len(X)), *(torch.randperm(len(X), generator=generator) for _ in range(N_PERMUTATIONS))]
+    everything = range(Z.shape[1])
+    p_value = _p_value(products, [_terms(Z[order], everything, everything) for order in orders], Z[:, :0])
+    of_features = {}
+    for name, columns in features.items() if len(features) > 1 else ():
+        others = [column for column in everything if column not in columns]
+        basis = _terms(Z, others, others)
+        fitted = _fitted(Z[:, columns], Z[:, others])
+        dealt = []
+        for order in orders:
+            moved = Z.clone()
+            moved[:, columns] = fitted + (Z[:, columns] - fitted)[order]
+            dealt.append(_terms(moved, columns, everything))
+        of_features[name] = _p_value(products, dealt, basis)
+    return ContextTest(p_value, len(X), of_features)
+
+
+def _products(X: Tensor) -> Tensor:
+    """Products of each two variables, (n, pairs), in standard deviations and not too large."""
+    scale = X.square().mean(0).sqrt()
+    X = torch.where(scale > 0, X / scale, 0)
+    first, second = torch.triu_indices(X.shape[1], X.shape[1], 1)
+    return (X[:, first] * X[:, second]).clamp(-LARGE, LARGE)
+
+
+def _terms(Z: Tensor, columns: Sequence[int], others: Sequence[int]) -> Tensor:
+    """Columns, and their products with others unless these are very many, (n, q)."""
+    pairs = sorted({(min(a, b), max(a, b)) for a in columns for b in others})
+    terms = [Z[:, a] for a in columns]
+    if len(columns) + len(pairs) <= MOST_TERMS:
+        terms += [Z[:, a] * Z[:, b] for a, b in pairs]
+    return torch.stack(terms, 1) if terms else Z[:, :0]
+
+
+def _standardised(columns: Tensor, size: Tensor | None = None) -> Tensor:
+    """Columns with mean zero and variance one; zero where they do not vary, compared with their size."""
+    centred = columns - columns.mean(0)
+    scale = centred.square().mean(0).sqrt()
+    varies = scale > ROUNDING * (columns.abs().amax(0) if size is None else size)
+    return torch.where(varies, centred / scale, 0)
+
+
+def _fitted(columns: Tensor, others: Tensor) -> Tensor:
+    """Linear regressions of columns on others."""
+    design = torch.cat([torch.ones_like(columns[:, :1]), others], 1)
+    fitted: Tensor = design @ torch.linalg.lstsq(design, columns, driver="gelsd").solution
+    return fitted
+
+
+def _p_value(products: Tensor, terms: Sequence[Tensor], given: Tensor) -> float:
+    """The share of permutations whose terms correlate as strongly with the products; the first are the terms themselves.
+
+    Both are without what is linear in `given`.
+    """
+    strongest = max(round(math.sqrt(products.shape[1] / 2)), 1)  # half as many pairs as there are variables
+    orthogonal = torch.linalg.qr(torch.cat([torch.ones_like(products[:, :1]), given], 1)).Q
+
+    def left(columns: Tensor) -> Tensor:
+        return _standardised(columns - orthogonal @ (orthogonal.T @ columns), columns.abs().amax(0))
+
+    products = left(products)
+
+    def statistics(terms: Sequence[Tensor]) -> Tensor:
+        by_pair = (products.T @ left(torch.cat(list(terms), 1))).square()
+        return by_pair.view(products.shape[1], len(terms), -1).sum(2).topk(strongest, dim=0).values.sum(0)
+
+    at_once = max(MOST_NUMBERS // (products.shape[1] * terms[0].shape[1]), 1)
+    found = torch.cat([statistics(terms[first : first + at_once]) for first in range(0, len(terms), at_once)])
+    return float((found >= found[0] * (1 - ROUNDING)).double().mean())

@@ -7,6 +7,8 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+ROWS_FOR_EACH = 3  # coefficient of a regression
+
 
 @dataclass(frozen=True)
 class Rows:
@@ -65,6 +67,19 @@ def _join(parts: Sequence[Rows], join: Callable[[list[Tensor]], Tensor]) -> Rows
     columns = {name: [getattr(part, name) for part in parts] for name in BY_SAMPLE}
     joined = {name: join(column) for name, column in columns.items() if all(part is not None for part in column)}
     return replace(parts[0], **joined)
+
+
+def polynomials(Z: Tensor, n_coefficients: int) -> Tensor:
+    """The constant, contexts and their products of two, (n, q): as much of it as the rows are enough for.
+
+    `n_coefficients` is how many each of these features has in a regression.
+    """
+    one = Z.new_ones(len(Z), 1)
+    first, second = torch.triu_indices(Z.shape[1], Z.shape[1])
+    for features in (torch.cat([one, Z, Z[:, first] * Z[:, second]], 1), torch.cat([one, Z], 1)):
+        if ROWS_FOR_EACH * n_coefficients * features.shape[1] <= len(Z):
+            return features
+    return one
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """An ensemble of networks, and the steps of its training; `contextualdag.training.recipe` says in which order they come."""
 
+import copy
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,9 +8,9 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from contextualdag.graphs import order_to_mask
 from contextualdag.network import ContextNetwork, auto_dropout, initialise
 from contextualdag.projection import DAGProjection
-from contextualdag.training.context_test import ContextTest
 from contextualdag.training.data import Folds, Rows, n_held_out
 from contextualdag.training.pairs import graphs
 from contextualdag.training.path import BUDGETS, Path, PathPoint, projected, with_states
@@ -22,6 +23,7 @@ from contextualdag.training.trainer import NoProjection, State, Training, copy_s
 
 PATH_PATIENCE = 0.5  # times the usual one: the next budget goes on from there
 POLISHING_PATIENCE = 4
+ALONG = 500_000_003  # from the seed of one path to that of the next
 RARE_ON_PATH = 0.05  # a pair that is an edge in a smaller share of the rows is dropped
 
 
@@ -42,10 +44,20 @@ class Ensemble:
     def __init__(self, problem: Problem, folds: Folds) -> None:
         self.problem, self.settings, self.folds = problem, problem.network_settings, folds
         self.network, self.starts = draw_networks(problem)
-        self.context_test: ContextTest | None = None  # of the point of least refit loss, once it is found
         self._members = with_states(self.network, self.starts)
         self.layer = DAGProjection(acyclicity=self.settings.acyclicity).to(folds.rows.X.device)
         self.path = Path() if problem.checkpoint is None else problem.checkpoint.begin(problem.split)
+        self._whole_path, self._seed = self.path, problem.seed
+
+    def along(self, order: Sequence[int]) -> "Ensemble":
+        """The same networks on a path of their own, on which graphs keep to an order of the variables."""
+        return self.on_path(Path(order=tuple(order)), stream=1)
+
+    def on_path(self, path: Path, stream: int) -> "Ensemble":
+        """The same networks on another path, with another stream of random numbers."""
+        other = copy.copy(self)
+        other.path, other._seed = path, self._seed + stream * ALONG
+        return other
 
     def next_budget(self) -> float | None:
         """The budget after the last point, None at the end of the path."""
@@ -147,7 +159,13 @@ class Ensemble:
         return self._members
 
     def _masks(self) -> list[tuple[Tensor | None, Tensor | None]]:
-        return [(split.train.mask, split.held_out.mask) for split in self.folds.splits]
+        if self.path.order is None:
+            return [(split.train.mask, split.held_out.mask) for split in self.folds.splits]
+        forward = order_to_mask(torch.tensor([self.path.order])).to(self.folds.rows.X)
+        return [
+            (forward.expand(len(split.train), -1, -1), forward.expand(len(split.held_out), -1, -1))
+            for split in self.folds.splits
+        ]
 
     def _trainings(
         self,
@@ -165,7 +183,7 @@ class Ensemble:
         return [
             Training(
                 start=start,
-                seed=stream_seed(self.problem.seed, stage, index, member),
+                seed=stream_seed(self._seed, stage, index, member),
                 l1_budget=l1_budget,
                 mask=mask,
                 mask_val=mask_val,
@@ -177,7 +195,7 @@ class Ensemble:
 
     def _save(self) -> None:
         if self.problem.checkpoint is not None:
-            self.problem.checkpoint.save(self.path)
+            self.problem.checkpoint.save(self._whole_path)
 
 
 def stream_seed(seed: int, stage: Stage, index: int, member: int) -> int:

@@ -18,10 +18,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from contextualdag.training.data import Rows
+from contextualdag.training.data import Rows, polynomials
 
 EQUAL, UNEQUAL = "equal", "unequal"
-APART = 2.0  # ratio of variances from which on brackets leave no room for equal noise
+APART = 3.0  # ratio of variances from which on brackets leave no room for equal noise
 LEAST_GAIN, STANDARD_ERRORS = 0.05, 3.0  # of scales for each variable over one, in log likelihood for each row
 RIDGE = 1e-3
 SMALLEST = 1e-3  # scale, as a share of the standard deviation: a column that others determine cannot take over
@@ -41,18 +41,15 @@ class Brackets:
 
 
 def brackets(rows: Rows, allowed: Tensor) -> Brackets:
-    """Bounds from regressions of every variable on all others and their products with the context.
+    """Bounds from regressions of every variable on all others and their products with polynomials of the context.
 
-    With fewer rows than such a regression needs, on the others alone. Columns without an allowed edge are left out: the
+    Columns without an allowed edge are left out: the
     bounds of all others hold for them.
     """
     X, Z = rows.X.double().cpu(), rows.Z.double().cpu()
     root = torch.ones_like(X[:, :1]) if rows.weight is None else rows.weight.double().cpu().sqrt()[:, None]
     n, p = X.shape
-    design = X
-    if 3 * p * (1 + Z.shape[1]) <= n:
-        design = torch.cat([X, *(X * column[:, None] for column in Z.T)], 1)
-    design = design * root
+    design = torch.cat([root * X * feature[:, None] for feature in polynomials(Z, p).T], 1)
     gram = design.T @ design / float((root**2).sum())
     variances = gram.diagonal()[:p]
     low = torch.zeros(p, dtype=X.dtype)

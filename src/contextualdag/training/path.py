@@ -66,11 +66,27 @@ class PathPoint(Generic[Learned]):
 
 @dataclass
 class Path:
-    """A path of networks while it is fitted: the pre-trained networks, the largest budget, and the points so far."""
+    """A path of networks while it is fitted.
+
+    Attributes
+    ----------
+    pretrained : tuple of dict
+        The networks that the path starts from.
+    largest_budget : float, optional
+        The first budget.
+    points : list of PathPoint
+        The points so far.
+    order : tuple of int, optional
+        The order of the variables that all graphs keep to, if there is one.
+    along : Path, optional
+        The path of graphs that keep to a common order, once it was begun.
+    """
 
     pretrained: tuple[State, ...] = ()
     largest_budget: float | None = None
     points: list[PathPoint[State]] = field(default_factory=list)
+    order: tuple[int, ...] | None = None
+    along: "Path | None" = None
 
 
 def with_states(network: ContextNetwork, states: Sequence[State]) -> list[ContextNetwork]:

@@ -9,10 +9,9 @@ from torch import Tensor
 from contextualdag.network import MeanNetwork
 from contextualdag.projection import LogDet, Order
 from contextualdag.training.checkpoint import Checkpoint
-from contextualdag.training.context_test import ContextTest
 from contextualdag.training.data import Folds, Split, make_folds
 from contextualdag.training.path import PathPoint
-from contextualdag.training.solution import Solution
+from contextualdag.training.structure import Choice
 from contextualdag.training.trainer import Progress, State, TrainingSettings
 
 
@@ -37,14 +36,14 @@ class NetworkSettings:
     selection: str | float
     n_members: int
     cross_fit: bool
-    consider_constant: bool
+    structure: str
     hidden_layers: tuple[int, ...]
     activation: str
     dropout: float | str
     budgets: str
     n_budgets: int
     training: TrainingSettings
-    polish: bool = True
+    final: bool = True  # whether graphs are to be reported: trained with more patience in the end, and tested
 
     @property
     def as_published(self) -> bool:
@@ -92,6 +91,8 @@ class Problem:
         Whether rows far from all others count less.
     units : Tensor of shape (p,)
         What one unit of the user's, or any number that is the same for all variables, is in the units of the rows.
+    features : dict of str to tuple of int
+        The columns of the contexts that belong to each feature.
     seed : int
         Seed of all random numbers.
     checkpoint : Checkpoint, optional
@@ -107,6 +108,7 @@ class Problem:
     noise: str
     robust: bool
     units: Tensor
+    features: dict[str, tuple[int, ...]]
     seed: int
     checkpoint: Checkpoint | None = None
     observer: Observer | None = None
@@ -140,7 +142,7 @@ class Problem:
         settings = self.settings
         if isinstance(settings, NetworkSettings):
             # Neither changes what is trained at once.
-            settings = replace(settings, selection="", consider_constant=False)
+            settings = replace(settings, selection="", structure="")
         return sizes, self.split.train.X.device, settings, self.noise, self.robust, tuple(self.allowed.flatten().tolist())
 
 
@@ -150,29 +152,28 @@ class Outcome:
 
     Attributes
     ----------
-    solution : Solution
-        Graphs of variables that are divided by `scale`.
+    choice : Choice
+        Graphs of variables that are divided by `scale`, and why these.
     scale : Tensor of shape (p,)
         Noise scales, in the units of the rows and up to a common factor.
     noise : {"equal", "unequal"}
         Whether they are equal in the units of the user.
     split : Split
         The rows as graphs were learned from them, before the division, with their weights.
-    context_test : ContextTest, optional
-        Whether the context matters to the graphs of networks; None where there were none to test.
     mean_network : MeanNetwork, optional
         The mean given the context, in the units of the rows.
-    held_out_score : float
-        Share of the variance of rows held out that is explained.
+    explained : Tensor of shape (p, 3)
+        Shares of the variance of each variable, in rows held out, that means, one graph for all contexts and the change of
+        edges explain. Without one graph for all its share is NaN, and the last is that of all edges. NaN for variables that
+        do not vary there.
     n_held_out : int
         Number of these rows.
     """
 
-    solution: Solution
+    choice: Choice
     scale: Tensor
     noise: str
     split: Split
-    context_test: ContextTest | None
     mean_network: MeanNetwork | None
-    held_out_score: float
+    explained: Tensor
     n_held_out: int

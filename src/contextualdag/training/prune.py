@@ -213,16 +213,22 @@ def _prune_member(W: Tensor, rows: Rows) -> _Member:
     W = W * pairs
     raised = W.sign() * torch.maximum(W.abs(), usual / 2)
     curve, raised_curve = _curves(W, [W, raised], rows)
-    return _Member(pairs, gained, curve, raised_curve.best, _split_half_loss(kept, rows))
+    return _Member(pairs, gained, curve, raised_curve.best, float(graph_loss(_split_half(kept, rows), rows)))
 
 
-def _split_half_loss(W: Tensor, rows: Rows) -> float:
-    """The loss of each half of the rows with the pairs that are useful on the other half."""
+def split_half_graphs(W: Tensor, rows: Rows) -> Tensor:
+    """Graphs of rows held out, from refitted weights W (n, p, p), cut, with pairs that luck did not select."""
+    first = _curve(W, rows)
+    return _split_half(torch.where(W.abs() > first.cuts[first.best], W, 0), rows)
+
+
+def _split_half(W: Tensor, rows: Rows) -> Tensor:
+    """Each half of the graphs with the pairs that are useful on the other half."""
     kept = torch.empty_like(W)
     halves = (slice(0, None, 2), slice(1, None, 2))
     for half, other in (halves, halves[::-1]):
         kept[half] = W[half] * _useful_pairs(W[other], gains(W[other], rows[other]))
-    return float(graph_loss(kept, rows))
+    return kept
 
 
 def _useful_pairs(W: Tensor, gained: Tensor) -> Tensor:

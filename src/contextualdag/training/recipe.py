@@ -25,32 +25,38 @@ documents the protocol.
 
 import contextlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from contextualdag.graphs import is_acyclic, order_to_mask
 from contextualdag.network import MeanNetwork
 from contextualdag.threads import one_thread_each
 from contextualdag.training import noise
 from contextualdag.training import selection as selections
+from contextualdag.training.common_order import find_order
 from contextualdag.training.constant_graph import SplitMoments, group_path, one_graph_path, penalty_grid
-from contextualdag.training.context_test import ContextTest, context_test
-from contextualdag.training.data import Folds, Rows, Split, concatenate
+from contextualdag.training.context_test import ContextTest, permutation_test
+from contextualdag.training.data import Folds, Rows, Split
 from contextualdag.training.ensemble import Ensemble
-from contextualdag.training.loss import Moments, errors, explained_variance, residuals, row_errors
+from contextualdag.training.held_out import explained, gain_of_context, losses_of_rows, predictions
+from contextualdag.training.loss import Moments, errors, residuals, row_errors
 from contextualdag.training.means import draw_mean, fit_means, without_means
 from contextualdag.training.outliers import weighted
-from contextualdag.training.problem import GroupSettings, NetworkSettings, Outcome, Problem
+from contextualdag.training.problem import NetworkSettings, Outcome, Problem
 from contextualdag.training.runner import Runner, Steps
+from contextualdag.training.scales import divided, learn_scales, may_be_equal, speaks_for_unequal
 from contextualdag.training.screening import screen
-from contextualdag.training.solution import ClusterGraphs, ConstantGraph, Solution, nearest_centre
+from contextualdag.training.solution import ClusterGraphs, ConstantGraph, Solution, VaryingGraphs, nearest_centre
+from contextualdag.training.structure import COMMON_ORDER, CONSTANT, STRUCTURES, VARYING, Choice, compare, simplest
 
-N_PENALTIES = 20  # of the constant candidate
-MOST_TRIED = 1000  # rows to learn noise scales from
-HOPELESS = 0.02  # how much worse it may be with a few of them before the others are tried
+N_PENALTIES, THINNED = 20, 4  # of the constant graph; every fourth at first
+FAR_BEHIND, HOPELESS = 0.1, 4  # log likelihood and standard errors by which simpler graphs may be behind at first sight
+SURE = 1.96  # standard errors in an interval of 95 %
+TRIED = (2.0, 1.4, 1.0)  # budgets of graphs along one order, as multiples of the best one without
 ROWS_IN_A_CLUSTER = 100
 ROWS_WORTH_THREADS = 4000  # for one network with fewer, PyTorch's threads gain little and disturb other programs
 
@@ -68,15 +74,18 @@ def _learn(problems: Sequence[Problem]) -> list[Outcome]:
     problems = _with_weights(problems)
     means = [draw_mean(one.split.train, one.seed) if one.contextual_mean else None for one in problems]
     problems = _without_means(problems, means)
-    equal = [_may_be_equal(problem) for problem in problems]
-    found: dict[int, tuple[Tensor, Solution, ContextTest | None]] = {}
+    equal = [may_be_equal(problem) for problem in problems]
+    found: dict[int, tuple[Tensor, Choice]] = {}
     for noise_is_equal in (True, False):
         some = [i for i in range(len(problems)) if equal[i] == noise_is_equal]
-        scales = [problems[i].units.double() for i in some] if noise_is_equal else learn_scales([problems[i] for i in some])
+        if noise_is_equal:
+            scales = [problems[i].units.double() for i in some]
+        else:
+            scales = learn_scales([problems[i] for i in some], lambda trials: [choice.solution for choice in _solve(trials)])
         scaled = [divided(problems[i], scale) for i, scale in zip(some, scales, strict=True)]
-        for i, scale, problem, (solution, test) in zip(some, scales, scaled, _solve(scaled), strict=True):
-            found[i] = scale, solution, test
-            if noise_is_equal and problem.noise == "auto" and _speaks_for_unequal(problem, solution):
+        for i, scale, problem, choice in zip(some, scales, scaled, _solve(scaled), strict=True):
+            found[i] = scale, choice
+            if noise_is_equal and problem.noise == "auto" and speaks_for_unequal(problem, choice.solution):
                 equal[i] = False
                 problems[i] = replace(problems[i], checkpoint=None)  # it holds the path of the other noise
     return [_outcome(problems[i], means[i], *found[i], equal[i]) for i in range(len(problems))]
@@ -97,138 +106,185 @@ def _with_weight(rows: Rows) -> Rows:
     return rows if rows.weight is not None else replace(rows, weight=torch.ones_like(rows.X[:, 0]))
 
 
-def _solve(problems: Sequence[Problem]) -> list[tuple[Solution, ContextTest | None]]:
-    """Graphs of variables whose means are removed and whose noise has one scale, and whether the context matters to them."""
+def _solve(problems: Sequence[Problem]) -> list[Choice]:
+    """Graphs of variables whose means are removed and whose noise has one scale."""
     if problems and isinstance(problems[0].settings, NetworkSettings):
         return _run([Ensemble(_screened(problem), problem.folds()) for problem in problems])
-    return [(learn_group_graphs(problem, problem.folds()), None) for problem in problems]
+    return [_learn_groups(problem) for problem in problems]
 
 
-def learn_scales(problems: Sequence[Problem]) -> list[Tensor]:
-    """Noise scales (p,) that are not equal: those of the residuals of a single network that is trained on some of the rows.
-
-    It needs scales as well. There are two starts, residuals of regressions on all other variables and standard deviations,
-    neither of which depends on units; what predicts rows held out better is taken.
-    """
-    starts = [(noise.brackets(one.split.train, one.allowed).low.sqrt(), torch.ones_like(one.units)) for one in problems]
-    trials = [_trial(one, start) for one, its in zip(problems, starts, strict=True) for start in its]
-    solutions = _solve([problem for _, problem in trials])
-    found = [_scale_of(*trial, solution) for trial, (solution, _) in zip(trials, solutions, strict=True)]
-    scales = [max(its, key=lambda one: one[0])[1] for its in zip(found[::2], found[1::2], strict=True)]
-    return [noise.sized(scale, one.split.train) for one, scale in zip(problems, scales, strict=True)]
+def _learn_groups(problem: Problem) -> Choice:
+    """Graphs of clusters of contexts, with one for all to compare; or only that."""
+    settings, folds = problem.group_settings, problem.folds()
+    constant = learn_group_graphs(replace(problem, settings=replace(settings, clustered=False)), folds)
+    if not settings.clustered:
+        return Choice(constant, CONSTANT, constant=constant)
+    return Choice(learn_group_graphs(problem, folds), VARYING, constant=constant)
 
 
-def _trial(problem: Problem, start: Tensor) -> tuple[Tensor, Problem]:
-    """A smaller problem, with its scales."""
-    parts = []
-    for rows, most in ((problem.split.train, MOST_TRIED), (problem.split.held_out, MOST_TRIED // 2)):
-        chosen = torch.randperm(len(rows), generator=torch.Generator().manual_seed(problem.seed))[:most]
-        parts.append(rows[chosen.sort().values.to(rows.X.device)])
-    settings: NetworkSettings | GroupSettings = replace(problem.settings, selection="relaxed")
-    if isinstance(settings, NetworkSettings):
-        settings = replace(settings, n_members=1, cross_fit=False, consider_constant=False, polish=False)
-    trial = replace(problem, split=Split(*parts), settings=settings, checkpoint=None, observer=None)
-    scale = noise.sized(noise.floored(start, noise.residual_scales(parts[0].X, parts[0]).cpu()), parts[0])
-    return scale, divided(trial, scale)
-
-
-def _scale_of(scale: Tensor, problem: Problem, solution: Solution) -> tuple[float, Tensor]:
-    """The scales of the residuals of a trial, and the log likelihood that they reach on rows held out."""
-    rows = concatenate([problem.split.train, problem.split.held_out])
-    left = residuals(rows.X, solution.graphs(rows.Z, rows.mask))
-    spread = scale * noise.residual_scales(rows.X, rows).cpu()
-    found = noise.floored(scale * noise.residual_scales(left, rows).cpu(), spread)
-    unseen = left[len(problem.split.train) :].double().cpu() * scale
-    weight = torch.ones(len(unseen)) if rows.weight is None else rows.weight[len(problem.split.train) :].cpu()
-    return float((noise.log_likelihoods(unseen, found) * weight).sum() / weight.sum()), found
-
-
-def divided(problem: Problem, scale: Tensor) -> Problem:
-    """The problem with variables divided by their scales."""
-    by = scale.to(problem.split.train.X)
-    parts = [replace(rows, X=rows.X / by) for rows in (problem.split.train, problem.split.held_out)]
-    return replace(problem, split=Split(*parts))
-
-
-def _may_be_equal(problem: Problem) -> bool:
-    """Whether noise is, or could be, equal in the units of the user."""
-    if problem.noise != "auto":
-        return problem.noise == noise.EQUAL
-    return noise.brackets(problem.split.train, problem.allowed).allow_equal(problem.units)
-
-
-def _speaks_for_unequal(problem: Problem, solution: Solution) -> bool:
-    """Whether the residuals of graphs learned under equal noise are those of unequal noise."""
-    _, rows, W = _predictions(solution, problem.folds())
-    left = residuals(rows.X, W)
-    halves = (slice(0, None, 2), slice(1, None, 2))
-    gains = [noise.gain_of_scales((left[a], rows[a]), (left[b], rows[b])) for a, b in (halves, halves[::-1])]
-    gain, error = (sum(values) / 2 for values in zip(*gains, strict=True))
-    return noise.is_clear(gain, error)
-
-
-def _outcome(
-    problem: Problem, mean: MeanNetwork | None, scale: Tensor, solution: Solution, test: ContextTest | None, is_equal: bool
-) -> Outcome:
+def _outcome(problem: Problem, mean: MeanNetwork | None, scale: Tensor, choice: Choice, is_equal: bool) -> Outcome:
     folds = divided(problem, scale).folds()
-    score = _score(solution, folds, len(problem.split.train), mean, scale)
-    return Outcome(solution, scale, noise.EQUAL if is_equal else noise.UNEQUAL, problem.split, test, mean, *score)
+    shares = explained(choice, folds, len(problem.split.train), mean, scale)
+    return Outcome(choice, scale, noise.EQUAL if is_equal else noise.UNEQUAL, problem.split, mean, *shares)
 
 
-def _run(ensembles: Sequence[Ensemble]) -> list[tuple[Solution, ContextTest | None]]:
-    """The solutions of ensembles: side by side those whose networks have the same pairs."""
+def _run(ensembles: Sequence[Ensemble]) -> list[Choice]:
+    """What ensembles learn: side by side those whose networks have the same pairs."""
     alike: dict[tuple[bool, ...], list[int]] = {}
     for i, ensemble in enumerate(ensembles):
         alike.setdefault(tuple(ensemble.network.allowed.flatten().tolist()), []).append(i)
-    solutions: dict[int, Solution] = {}
+    found: dict[int, Choice] = {}
     for group in alike.values():
         some = [ensembles[i] for i in group]
         splits = [split for ensemble in some for split in ensemble.folds.splits]
         runner = Runner(some[0].network, some[0].layer, splits, some[0].settings.training.for_rows(splits[0].train))
-        solutions |= zip(group, runner.run([learn_graphs(ensemble) for ensemble in some]), strict=True)
-    return [(solutions[i], ensemble.context_test) for i, ensemble in enumerate(ensembles)]
+        found |= zip(group, runner.run([learn_graphs(ensemble) for ensemble in some]), strict=True)
+    return [found[i] for i in range(len(ensembles))]
 
 
-def learn_graphs(ensemble: Ensemble) -> Steps[Solution]:
-    """Learn a graph for every context, with an ensemble of networks."""
-    settings, path = ensemble.settings, ensemble.path
+def learn_graphs(ensemble: Ensemble) -> Steps[Choice]:
+    """Learn a graph for every context with an ensemble of networks, and simpler graphs, and choose between them."""
+    settings, folds, n_nodes = ensemble.settings, ensemble.folds, ensemble.network.n_nodes
+    own, wanted = _structures(ensemble)
+    if wanted == {CONSTANT}:
+        constant = _constant(ensemble, ensemble.problem.allowed)
+        return Choice(_select(constant, settings.selection, folds), CONSTANT, {}, _context_test(ensemble), constant)
 
-    # A path of warm-started fits, from dense graphs to empty ones.
+    # Graphs that vary freely, within the edges that are allowed.
+    best = {own: (yield from _best_of_path(ensemble))}
+    if not settings.final or settings.as_published or folds.rows.mask is not None:
+        return Choice((yield from _finish(ensemble)), own)
+
+    # One graph for all contexts, and graphs that keep to one order.
+    ensembles, losses = {own: ensemble}, {own: losses_of_rows(best[own], folds)}
+    order = find_order(best[own].graphs(folds.trained_on.Z), folds.trained_on)
+    constant = _best_constant(ensemble, order, losses[own])
+    if CONSTANT in wanted:
+        losses[CONSTANT] = losses_of_rows(constant, folds)
+    if COMMON_ORDER in wanted and own == VARYING:
+        along = yield from _along(ensemble, order, best[own], losses[own])
+        ensembles[COMMON_ORDER], best[COMMON_ORDER] = along
+        losses[COMMON_ORDER] = losses_of_rows(best[COMMON_ORDER], folds)
+
+    # The simplest that predicts as well; what is reported is trained with more patience.
+    scores = compare({name: losses[name] for name in STRUCTURES if name in wanted}, n_nodes)
+    test = _context_test(ensemble)
+    structure = simplest(scores, n_nodes, test is None or test.context_matters)
+    if test is not None:
+        test = replace(test, **_gain(ensemble, best.get(structure, best[own])))
+    if len(scores) == 1:
+        scores = {}
+    if structure == CONSTANT:
+        return Choice(_select(constant, settings.selection, folds), CONSTANT, scores, test, constant)
+    return Choice((yield from _finish(ensembles[structure])), structure, scores, test, constant)
+
+
+def _structures(ensemble: Ensemble) -> tuple[str, set[str]]:
+    """The structure of graphs within the edges that are allowed, and those to choose from."""
+    settings = ensemble.settings
+    own = COMMON_ORDER if bool(is_acyclic(ensemble.network.allowed[None].float())) else VARYING
+    wanted = set(STRUCTURES) if settings.structure == "auto" else {settings.structure}
+    if ensemble.folds.rows.mask is not None or (settings.structure == "auto" and settings.selection == "min"):
+        wanted = {own}  # simpler graphs cannot heed a mask for each row
+    return own, {own if structure == VARYING else structure for structure in wanted}
+
+
+def _best_of_path(ensemble: Ensemble) -> Steps[VaryingGraphs]:
+    """Fit a path and find its best point."""
+    path = ensemble.path
+
+    # Warm-started fits, from dense graphs to empty ones.
     if not path.pretrained:
         yield from ensemble.pretrain()
     if path.largest_budget is None:
         yield from ensemble.find_largest_budget()
     while (budget := ensemble.next_budget()) is not None:
         yield from ensemble.fit_budget(budget)
-    if settings.selection == "min":
+    if ensemble.settings.selection == "min":
         return ensemble.solution(selections.least_validation_loss(path.points))
 
     # Refits without shrinkage, until the point of least refit loss is found.
     while (index := selections.next_to_refit(path.points)) is not None:
         yield from ensemble.refit(index)
-    selected = selections.least_refit_loss(path.points)
+    return ensemble.solution(selections.least_refit_loss(path.points))
 
-    # One graph for all contexts, if it predicts rows held out as well, or if the context does not matter. It cannot heed a
-    # mask of allowed edges for each row.
-    _, rows, W = _predictions(ensemble.solution(selected), ensemble.folds)
-    ensemble.context_test = context_test(W, rows, ensemble.problem.seed)
-    if settings.consider_constant and ensemble.folds.rows.mask is None:
-        constant_path = partial(one_graph_path, ensemble.folds.splits[: settings.n_folds], ensemble.problem.allowed)
-        thinned = constant_path(N_PENALTIES, every=4)
-        if selections.predicts_as_well(thinned, path.points, selected, margin=HOPELESS):
-            constant = constant_path(N_PENALTIES)
-            if selections.predicts_as_well(constant, path.points, selected) or not ensemble.context_test.context_matters:
-                return _select(constant, settings.selection, ensemble.folds, partial(ConstantGraph, tuple(constant)))
 
-    # The refit that is reported is trained with more patience.
-    if not isinstance(settings.selection, str):
-        for index in selections.to_refit_for(path.points, settings.selection):
+def _along(
+    ensemble: Ensemble, order: Sequence[int], best: VaryingGraphs, losses: Tensor
+) -> Steps[tuple[Ensemble, VaryingGraphs]]:
+    """Fit graphs that keep to one order of the variables: an ensemble with its path, and the best point of it.
+
+    First a single point, near the best one of graphs that vary freely. If it is far behind there is no path.
+    """
+    path, point = ensemble.path, best.point
+    if path.along is None:
+        trial = ensemble.along(order)
+        yield from trial.pretrain()
+        for times in TRIED:
+            yield from trial.fit_budget(times * point.l1_budget)
+        yield from trial.refit(len(TRIED) - 1)
+        found = trial.solution(selections.least_refit_loss(trial.path.points))
+        is_optional = ensemble.settings.structure == "auto"
+        if is_optional and not _is_near(losses_of_rows(found, ensemble.folds), losses, ensemble.network.n_nodes):
+            return trial, found
+        path.along = ensemble.along(order).path
+    along = ensemble.on_path(path.along, stream=2)
+    return along, (yield from _best_of_path(along))
+
+
+def _best_constant(ensemble: Ensemble, order: Sequence[int], losses: Tensor) -> Solution:
+    """One graph for all contexts: the best that a search of its own finds, or the best along an order.
+
+    If it is far behind graphs that vary its path is thinned out.
+    """
+    allowed = ensemble.problem.allowed
+    forward = allowed & order_to_mask(torch.tensor([list(order)]))[0].to(allowed.device)
+    thinned = {_constant(ensemble, edges, every=THINNED): edges for edges in (allowed, forward)}
+    losses_of = {constant: losses_of_rows(constant, ensemble.folds) for constant in thinned}
+    best = min(thinned, key=lambda constant: float(losses_of[constant].mean()))
+    if not _is_near(losses_of[best], losses, ensemble.network.n_nodes):
+        return best
+    return _constant(ensemble, thinned[best])
+
+
+def _is_near(losses: Tensor, best: Tensor, n_nodes: int) -> bool:
+    """Whether graphs that predict with these errors might turn out to be as good as others."""
+    score = compare({"": losses, "best": best}, n_nodes)[""]
+    return score.behind <= max(FAR_BEHIND, HOPELESS * score.standard_error)
+
+
+def _context_test(ensemble: Ensemble) -> ContextTest | None:
+    return permutation_test(ensemble.folds.rows, ensemble.problem.features, ensemble.problem.seed)
+
+
+def _gain(ensemble: Ensemble, graphs: Solution) -> dict[str, Any]:
+    """What graphs gain by the context, with its interval."""
+    gain, error = gain_of_context(graphs, ensemble.folds, ensemble.problem.seed)
+    return {"gain": gain, "gain_interval": (gain - SURE * error, gain + SURE * error)}
+
+
+def _constant(ensemble: Ensemble, allowed: Tensor, every: int = 1) -> Solution:
+    """One graph for all contexts; its path may be thinned out to every so many penalties."""
+    splits = ensemble.folds.splits[: ensemble.settings.n_folds]
+    points = tuple(one_graph_path(splits, allowed, N_PENALTIES, every))
+    return ConstantGraph(points, selections.least_refit_loss(points))
+
+
+def _finish(ensemble: Ensemble) -> Steps[Solution]:
+    """The graphs to report, from a path whose best point is known."""
+    settings, points = ensemble.settings, ensemble.path.points
+    if settings.selection == "min":
+        return ensemble.solution(selections.least_validation_loss(points))
+    if isinstance(settings.selection, str):
+        selected = selections.least_refit_loss(points)
+    else:
+        for index in selections.to_refit_for(points, settings.selection):
             yield from ensemble.refit(index)
-        selected = selections.with_n_edges(path.points, settings.selection)
-    refit = path.points[selected.index].refit
-    if refit is not None and not refit.polished and settings.polish:
+        selected = selections.with_n_edges(points, settings.selection)
+    refit = points[selected.index].refit
+    if refit is not None and not refit.polished and settings.final:
         yield from ensemble.refit(selected.index, polish=True)
-    return _select(path.points, settings.selection, ensemble.folds, ensemble.solution)
+    return _select(ensemble.solution(selected), settings.selection, ensemble.folds)
 
 
 def learn_group_graphs(problem: Problem, folds: Folds) -> Solution:
@@ -243,8 +299,9 @@ def learn_group_graphs(problem: Problem, folds: Folds) -> Solution:
     penalties = settings.penalties or penalty_grid(moments.train.S, settings.n_penalties)
     with_refits = settings.selection != "min"
     points = tuple(group_path(moments, penalties, problem.allowed, settings.cut, with_refits))
-    kind = partial(ConstantGraph, points) if centres is None else partial(ClusterGraphs, points, centres=centres)
-    return _select(points, settings.selection, folds, kind)
+    first = selections.Shrunken(0)
+    solution = ConstantGraph(points, first) if centres is None else ClusterGraphs(points, first, centres=centres)
+    return _select(solution, settings.selection, folds)
 
 
 def _without_means(problems: Sequence[Problem], networks: Sequence[MeanNetwork | None]) -> list[Problem]:
@@ -273,49 +330,16 @@ def _cluster(Z: Tensor, n_clusters: int | None, seed: int) -> Tensor:
     return torch.tensor(found.cluster_centers_, dtype=torch.float32, device=Z.device)
 
 
-def _select(
-    points: selections.Points, selection: str | float, folds: Folds, solution_at: Callable[[selections.Selected], Solution]
-) -> Solution:
-    """The point of a path that a `selection` parameter asks for, as a solution."""
+def _select(solution: Solution, selection: str | float, folds: Folds) -> Solution:
+    """The point of its path that a `selection` parameter asks for."""
+    points = solution.points
     if not isinstance(selection, str):
-        return solution_at(selections.with_n_edges(points, selection))
+        return solution.at(selections.with_n_edges(points, selection))
     if selection == "min":
-        return solution_at(selections.least_validation_loss(points))
-    best = solution_at(selections.least_refit_loss(points))
+        return solution.at(selections.least_validation_loss(points))
+    best = solution.at(selections.least_refit_loss(points))
     if selection == "relaxed":
         return best
-    _, rows, W = _predictions(best, folds)
+    _, rows, W = predictions(best, folds)
     losses: list[float] = row_errors(errors(residuals(rows.X, W)), rows).tolist()
-    return solution_at(selections.within_one_standard_error(points, losses))  # "1se"
-
-
-def _predictions(solution: Solution, folds: Folds) -> tuple[Tensor, Rows, Tensor]:
-    """Rows that were held out, as indices and as rows, with the graphs of members that did not see them.
-
-    Where members hold out different rows, each predicts its own, with as many edges as are selected; the rows that all hold
-    out are predicted by the average.
-    """
-    if all(torch.equal(held_out, folds.held_out[0]) for held_out in folds.held_out):
-        index = folds.held_out[0]
-        rows = folds.rows[index]
-        return index, rows, solution.graphs(rows.Z, rows.mask)
-    members = solution.member_graphs(folds.rows.Z, folds.rows.mask)
-    index = torch.cat(folds.held_out)
-    W = torch.cat([own[held_out] for own, held_out in zip(members, folds.held_out, strict=True)])
-    return index, folds.rows[index], W
-
-
-def _score(solution: Solution, folds: Folds, n_train: int, mean: MeanNetwork | None, scale: Tensor) -> tuple[float, int]:
-    """Share of the variance of rows held out that is explained, and how many rows these are.
-
-    Only rows outside the training set count: the means are fitted to all of that.
-    """
-    index, rows, W = _predictions(solution, folds)
-    unseen = index >= n_train
-    n_unseen = len(set(index[unseen].tolist()))
-    if n_unseen == 0:
-        return math.nan, 0
-    by = scale.to(rows.X)
-    X = rows.X * by if mean is None else rows.X * by + mean(rows.Z)
-    left, given = (table[unseen].double().cpu().numpy() for table in (residuals(rows.X, W) * by, X))
-    return explained_variance(left, given), n_unseen
+    return solution.at(selections.within_one_standard_error(points, losses))  # "1se"

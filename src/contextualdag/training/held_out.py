@@ -1,0 +1,96 @@
+"""How rows that were held out are predicted, each by members of the ensemble that did not see it."""
+
+import math
+
+import torch
+from torch import Tensor
+
+from contextualdag.network import MeanNetwork
+from contextualdag.training.data import Folds, Rows
+from contextualdag.training.loss import errors, residuals, row_errors
+from contextualdag.training.prune import split_half_graphs
+from contextualdag.training.selection import Refitted
+from contextualdag.training.solution import ConstantGraph, Solution
+from contextualdag.training.structure import Choice
+
+N_DEALT = 20  # permutations
+
+
+def predictions(solution: Solution, folds: Folds) -> tuple[Tensor, Rows, Tensor]:
+    """Rows that were held out, as indices and as rows, with the graphs of members that did not see them.
+
+    Where members hold out different rows, each predicts its own, with as many edges as are selected; the rows that all hold
+    out are predicted by the average.
+    """
+    if all(torch.equal(held_out, folds.held_out[0]) for held_out in folds.held_out):
+        index = folds.held_out[0]
+        rows = folds.rows[index]
+        return index, rows, solution.graphs(rows.Z, rows.mask)
+    members = solution.member_graphs(folds.rows.Z, folds.rows.mask)
+    index = torch.cat(folds.held_out)
+    W = torch.cat([own[held_out] for own, held_out in zip(members, folds.held_out, strict=True)])
+    return index, folds.rows[index], W
+
+
+def explained(choice: Choice, folds: Folds, n_train: int, mean: MeanNetwork | None, scale: Tensor) -> tuple[Tensor, int]:
+    """Shares of the variance of rows held out that are explained, and how many rows these are; see `Outcome.explained`.
+
+    Only rows outside the training set count: the means are fitted to all of that.
+    """
+    index, rows, W = predictions(choice.solution, folds)
+    unseen = index >= n_train
+    n_unseen = len(set(index[unseen].tolist()))
+    if n_unseen == 0:
+        return torch.full((rows.X.shape[1], 3), math.nan, dtype=torch.float64), 0
+    by = scale.to(rows.X)
+    X = rows.X * by if mean is None else rows.X * by + mean(rows.Z)
+    single = None if choice.constant is None else predictions(choice.constant, folds)[2]
+
+    def squares(left: Tensor) -> Tensor:
+        return left[unseen].double().square().sum(0).cpu()
+
+    total, centred, own = squares(X - X[unseen].mean(0)), squares(rows.X * by), squares(residuals(rows.X, W) * by)
+    common = torch.full_like(own, math.nan) if single is None else squares(residuals(rows.X, single) * by)
+    before = centred if single is None else common
+    shares = torch.stack([total - centred, centred - common, before - own], 1) / total[:, None]
+    return torch.where(total[:, None] > 0, shares, math.nan), n_unseen
+
+
+def gain_of_context(solution: Solution, folds: Folds, seed: int) -> tuple[float, float]:
+    """Share of the squared error of rows held out that their own graphs save against those of others; its standard error.
+
+    Graphs are dealt out among the rows that one member held out, which know nothing of them.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    own, dealt = [], []
+    members = solution.member_graphs(folds.rows.Z, folds.rows.mask)
+    for k, held_out in enumerate(folds.held_out):
+        rows, W = folds.rows[held_out], members[k % len(members)][held_out]
+        orders = [torch.randperm(len(W), generator=generator).to(W.device) for _ in range(N_DEALT)]
+        own.append(_weighted_errors(W, rows))
+        dealt.append(torch.stack([_weighted_errors(W[order], rows) for order in orders]).mean(0))
+    saved, usual = torch.cat(dealt) - torch.cat(own), float(torch.cat(dealt).mean())
+    error = float(saved.std(correction=0)) / math.sqrt(len(saved))
+    return (float(saved.mean()) / usual, error / usual) if usual > 0 else (0.0, 0.0)
+
+
+def losses_of_rows(solution: Solution, folds: Folds) -> Tensor:
+    """Mean squared errors of rows held out (n,), times the weights of the rows, each with the graph of a single member.
+
+    Networks have many pairs to select by these rows, and some help by luck. So the graphs of each half of the rows have the
+    pairs that the other half speaks for.
+    """
+    lucky = isinstance(solution.selected, Refitted) and not isinstance(solution, ConstantGraph)
+    weights = (solution.member_weights if lucky else solution.member_graphs)(folds.rows.Z, folds.rows.mask)
+    losses = []
+    for k, held_out in enumerate(folds.held_out):
+        rows, W = folds.rows[held_out], weights[k % len(weights)][held_out]
+        W = split_half_graphs(W, rows) if lucky else W
+        losses.append(_weighted_errors(W, rows))
+    return torch.cat(losses)
+
+
+def _weighted_errors(W: Tensor, rows: Rows) -> Tensor:
+    """Mean squared errors of rows, times their weights."""
+    loss = row_errors(errors(residuals(rows.X, W)), rows)
+    return loss if rows.weight is None else loss * rows.weight / rows.weight.mean()

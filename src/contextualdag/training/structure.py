@@ -1,0 +1,94 @@
+"""How much varies with the context: nothing, the weights along one order of the variables, or the order itself.
+
+The three are nested, and rows held out tell which one it is: the simplest is chosen that predicts them as well as the best,
+but for a little. The same rows end trainings and select edges, and the more freedom graphs have the more that flatters them.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from torch import Tensor
+
+from contextualdag.training.context_test import ContextTest
+from contextualdag.training.solution import Solution
+
+CONSTANT, COMMON_ORDER, VARYING = STRUCTURES = ("constant", "common-order", "varying")  # from the simplest on
+TIE = 0.001  # log likelihood of a row, for each variable, by which simpler graphs may be behind
+
+
+@dataclass(frozen=True)
+class StructureScore:
+    """How well graphs of one structure predict rows held out.
+
+    Attributes
+    ----------
+    log_likelihood : float
+        Mean of a row under normal noise, with the noise of the best structure.
+    behind : float
+        How much less that is than of the best structure.
+    standard_error : float
+        Standard error of `behind`; zero for the best.
+    """
+
+    log_likelihood: float
+    behind: float
+    standard_error: float
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Graphs, and why they are not simpler or more general ones.
+
+    Attributes
+    ----------
+    solution : Solution
+        The graphs.
+    structure : {"constant", "common-order", "varying"}
+        How much they vary.
+    scores : dict of str to StructureScore
+        The structures that were compared; empty where there was nothing to choose.
+    context_test : ContextTest, optional
+        Whether the context matters; None where that was not tested.
+    constant : Solution, optional
+        One graph for all contexts, if it was fitted.
+    """
+
+    solution: Solution
+    structure: str
+    scores: dict[str, StructureScore] = field(default_factory=dict)
+    context_test: ContextTest | None = None
+    constant: Solution | None = None
+
+
+def compare(losses: Mapping[str, Tensor], n_nodes: int) -> dict[str, StructureScore]:
+    """Scores of structures, from the mean squared errors of the same rows (n,) with the graphs of each."""
+    means = {name: float(loss.double().mean()) for name, loss in losses.items()}
+    best = min(means, key=lambda name: means[name])
+    variance = max(means[best], 1e-300)
+
+    def log_likelihoods(name: str) -> Tensor:
+        return -0.5 * n_nodes * (losses[name].double() / variance + math.log(2 * math.pi * variance))
+
+    scores = {}
+    for name in losses:
+        behind = log_likelihoods(best) - log_likelihoods(name)
+        error = float(behind.std(correction=0)) / math.sqrt(len(behind))
+        scores[name] = StructureScore(float(log_likelihoods(name).mean()), float(behind.mean()), error)
+    return scores
+
+
+def simplest(scores: Mapping[str, StructureScore], n_nodes: int, context_matters: bool) -> str:
+    """The simplest structure that predicts as well as the best.
+
+    One graph for all contexts also if a test sees no sign that the context matters, unless it is clearly worse.
+    """
+    for name in STRUCTURES[:-1]:
+        if name in scores:
+            score = scores[name]
+            tie = TIE * n_nodes
+            if name == CONSTANT and not context_matters:
+                tie = max(tie, score.standard_error)
+            if score.behind <= tie:
+                return name
+    return min(scores, key=lambda name: scores[name].behind)
