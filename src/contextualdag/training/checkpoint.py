@@ -72,19 +72,21 @@ def _pack_path(path: Path) -> tuple[dict[str, Any], Tensors]:
     for k, state in enumerate(path.pretrained):
         tensors |= {f"pretrained/{k}/{name}": value for name, value in state.items()}
     packed: dict[str, Any] = {"largest_budget": path.largest_budget, "n_pretrained": len(path.pretrained), "points": rows}
-    packed |= {"order": path.order, "along": None}
-    if path.along is not None:
-        packed["along"], others = _pack_path(path.along)
-        tensors |= {f"along/{name}": value for name, value in others.items()}
+    if path.allowed is not None:
+        tensors["allowed"] = path.allowed
+    packed["others"] = {}
+    for kind, other in path.others.items():
+        packed["others"][kind], own = _pack_path(other)
+        tensors |= {f"others/{kind}/{name}": value for name, value in own.items()}
     return packed, tensors
 
 
 def _unpack_path(packed: dict[str, Any], tensors: Tensors) -> Path:
     """What `_pack_path` packed."""
     pretrained = tuple(under(tensors, f"pretrained/{k}") for k in range(packed["n_pretrained"]))
-    order = None if packed["order"] is None else tuple(packed["order"])
-    along = None if packed["along"] is None else _unpack_path(packed["along"], under(tensors, "along"))
-    return Path(pretrained, packed["largest_budget"], unpack_points(packed["points"], tensors), order, along)
+    others = {kind: _unpack_path(other, under(tensors, f"others/{kind}")) for kind, other in packed["others"].items()}
+    points = unpack_points(packed["points"], tensors)
+    return Path(pretrained, packed["largest_budget"], points, tensors.get("allowed"), others)
 
 
 def _fingerprint(settings: dict[str, Any], split: Split) -> str:

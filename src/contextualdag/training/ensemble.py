@@ -8,7 +8,6 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from contextualdag.graphs import order_to_mask
 from contextualdag.network import ContextNetwork, auto_dropout, initialise
 from contextualdag.projection import DAGProjection
 from contextualdag.training.data import Folds, Rows, n_held_out
@@ -23,7 +22,7 @@ from contextualdag.training.trainer import NoProjection, State, Training, copy_s
 
 PATH_PATIENCE = 0.5  # times the usual one: the next budget goes on from there
 POLISHING_PATIENCE = 4
-ALONG = 500_000_003  # from the seed of one path to that of the next
+STREAM = 500_000_003  # from the seed of one path to that of the next
 RARE_ON_PATH = 0.05  # a pair that is an edge in a smaller share of the rows is dropped
 
 
@@ -49,14 +48,10 @@ class Ensemble:
         self.path = Path() if problem.checkpoint is None else problem.checkpoint.begin(problem.split)
         self._whole_path, self._seed = self.path, problem.seed
 
-    def along(self, order: Sequence[int]) -> "Ensemble":
-        """The same networks on a path of their own, on which graphs keep to an order of the variables."""
-        return self.on_path(Path(order=tuple(order)), stream=1)
-
     def on_path(self, path: Path, stream: int) -> "Ensemble":
         """The same networks on another path, with another stream of random numbers."""
         other = copy.copy(self)
-        other.path, other._seed = path, self._seed + stream * ALONG
+        other.path, other._seed = path, self._seed + stream * STREAM
         return other
 
     def next_budget(self) -> float | None:
@@ -159,11 +154,11 @@ class Ensemble:
         return self._members
 
     def _masks(self) -> list[tuple[Tensor | None, Tensor | None]]:
-        if self.path.order is None:
+        if self.path.allowed is None:
             return [(split.train.mask, split.held_out.mask) for split in self.folds.splits]
-        forward = order_to_mask(torch.tensor([self.path.order])).to(self.folds.rows.X)
+        allowed = self.path.allowed.to(self.folds.rows.X)
         return [
-            (forward.expand(len(split.train), -1, -1), forward.expand(len(split.held_out), -1, -1))
+            (allowed.expand(len(split.train), -1, -1), allowed.expand(len(split.held_out), -1, -1))
             for split in self.folds.splits
         ]
 

@@ -76,17 +76,17 @@ class Path:
         The first budget.
     points : list of PathPoint
         The points so far.
-    order : tuple of int, optional
-        The order of the variables that all graphs keep to, if there is one.
-    along : Path, optional
-        The path of graphs that keep to a common order, once it was begun.
+    allowed : Tensor of bool, shape (p, p), optional
+        Edges that graphs may have on this path, if they are fewer than elsewhere.
+    others : dict of str to Path
+        Paths with fewer allowed edges that were begun later, by the structure of their graphs.
     """
 
     pretrained: tuple[State, ...] = ()
     largest_budget: float | None = None
     points: list[PathPoint[State]] = field(default_factory=list)
-    order: tuple[int, ...] | None = None
-    along: "Path | None" = None
+    allowed: Tensor | None = None
+    others: "dict[str, Path]" = field(default_factory=dict)
 
 
 def with_states(network: ContextNetwork, states: Sequence[State]) -> list[ContextNetwork]:

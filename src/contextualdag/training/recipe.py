@@ -46,7 +46,9 @@ from contextualdag.training.held_out import explained, gain_of_context, losses_o
 from contextualdag.training.loss import Moments, errors, residuals, row_errors
 from contextualdag.training.means import draw_mean, fit_means, without_means
 from contextualdag.training.outliers import weighted
+from contextualdag.training.path import Path
 from contextualdag.training.problem import NetworkSettings, Outcome, Problem
+from contextualdag.training.reversals import unearned_reversals
 from contextualdag.training.runner import Runner, Steps
 from contextualdag.training.scales import divided, learn_scales, may_be_equal, speaks_for_unequal
 from contextualdag.training.screening import screen
@@ -158,11 +160,12 @@ def learn_graphs(ensemble: Ensemble) -> Steps[Choice]:
     # One graph for all contexts, and graphs that keep to one order.
     ensembles, losses = {own: ensemble}, {own: losses_of_rows(best[own], folds)}
     order = find_order(best[own].graphs(folds.trained_on.Z), folds.trained_on)
-    constant = _best_constant(ensemble, order, losses[own])
+    forward = order_to_mask(torch.tensor([order]))[0] & ensemble.network.allowed
+    constant = _best_constant(ensemble, forward, losses[own])
     if CONSTANT in wanted:
         losses[CONSTANT] = losses_of_rows(constant, folds)
     if COMMON_ORDER in wanted and own == VARYING:
-        along = yield from _along(ensemble, order, best[own], losses[own])
+        along = yield from _along(ensemble, forward, best[own], losses[own])
         ensembles[COMMON_ORDER], best[COMMON_ORDER] = along
         losses[COMMON_ORDER] = losses_of_rows(best[COMMON_ORDER], folds)
 
@@ -176,7 +179,10 @@ def learn_graphs(ensemble: Ensemble) -> Steps[Choice]:
         scores = {}
     if structure == CONSTANT:
         return Choice(_select(constant, settings.selection, folds), CONSTANT, scores, test, constant)
-    return Choice((yield from _finish(ensembles[structure])), structure, scores, test, constant)
+    chosen = ensembles[structure]
+    if structure == VARYING:
+        chosen = yield from _with_earned_reversals(ensemble, best[own], losses[own])
+    return Choice((yield from _finish(chosen)), structure, scores, test, constant)
 
 
 def _structures(ensemble: Ensemble) -> tuple[str, set[str]]:
@@ -210,15 +216,15 @@ def _best_of_path(ensemble: Ensemble) -> Steps[VaryingGraphs]:
 
 
 def _along(
-    ensemble: Ensemble, order: Sequence[int], best: VaryingGraphs, losses: Tensor
+    ensemble: Ensemble, forward: Tensor, best: VaryingGraphs, losses: Tensor
 ) -> Steps[tuple[Ensemble, VaryingGraphs]]:
-    """Fit graphs that keep to one order of the variables: an ensemble with its path, and the best point of it.
+    """Fit graphs whose edges all point forward in one order: an ensemble with its path, and the best point of it.
 
     First a single point, near the best one of graphs that vary freely. If it is far behind there is no path.
     """
-    path, point = ensemble.path, best.point
-    if path.along is None:
-        trial = ensemble.along(order)
+    paths, point = ensemble.path.others, best.point
+    if COMMON_ORDER not in paths:
+        trial = ensemble.on_path(Path(allowed=forward), stream=1)
         yield from trial.pretrain()
         for times in TRIED:
             yield from trial.fit_budget(times * point.l1_budget)
@@ -227,19 +233,32 @@ def _along(
         is_optional = ensemble.settings.structure == "auto"
         if is_optional and not _is_near(losses_of_rows(found, ensemble.folds), losses, ensemble.network.n_nodes):
             return trial, found
-        path.along = ensemble.along(order).path
-    along = ensemble.on_path(path.along, stream=2)
+        paths[COMMON_ORDER] = Path(allowed=forward)
+    along = ensemble.on_path(paths[COMMON_ORDER], stream=2)
     return along, (yield from _best_of_path(along))
 
 
-def _best_constant(ensemble: Ensemble, order: Sequence[int], losses: Tensor) -> Solution:
+def _with_earned_reversals(ensemble: Ensemble, best: VaryingGraphs, losses: Tensor) -> Steps[Ensemble]:
+    """Fit graphs without the reversals that do not help, unless these are clearly worse."""
+    paths, folds = ensemble.path.others, ensemble.folds
+    if VARYING not in paths:
+        _, rows, W = predictions(best, folds)
+        unearned = unearned_reversals(W, rows).cpu()
+        if not bool(unearned.any()):
+            return ensemble
+        paths[VARYING] = Path(allowed=ensemble.network.allowed & ~unearned)
+    other = ensemble.on_path(paths[VARYING], stream=3)
+    found = yield from _best_of_path(other)
+    score = compare({"fewer": losses_of_rows(found, folds), "all": losses}, ensemble.network.n_nodes)["fewer"]
+    return other if score.behind <= SURE * score.standard_error else ensemble
+
+
+def _best_constant(ensemble: Ensemble, forward: Tensor, losses: Tensor) -> Solution:
     """One graph for all contexts: the best that a search of its own finds, or the best along an order.
 
     If it is far behind graphs that vary its path is thinned out.
     """
-    allowed = ensemble.problem.allowed
-    forward = allowed & order_to_mask(torch.tensor([list(order)]))[0].to(allowed.device)
-    thinned = {_constant(ensemble, edges, every=THINNED): edges for edges in (allowed, forward)}
+    thinned = {_constant(ensemble, edges, every=THINNED): edges for edges in (ensemble.problem.allowed, forward)}
     losses_of = {constant: losses_of_rows(constant, ensemble.folds) for constant in thinned}
     best = min(thinned, key=lambda constant: float(losses_of[constant].mean()))
     if not _is_near(losses_of[best], losses, ensemble.network.n_nodes):

@@ -81,14 +81,16 @@ def compare(losses: Mapping[str, Tensor], n_nodes: int) -> dict[str, StructureSc
 def simplest(scores: Mapping[str, StructureScore], n_nodes: int, context_matters: bool) -> str:
     """The simplest structure that predicts as well as the best.
 
-    One graph for all contexts also if a test sees no sign that the context matters, unless it is clearly worse.
+    What a test says of the context weighs in: if it matters, one graph for all contexts has to be clearly the best; if there
+    is no sign of that, it may be a little worse.
     """
-    for name in STRUCTURES[:-1]:
-        if name in scores:
-            score = scores[name]
-            tie = TIE * n_nodes
-            if name == CONSTANT and not context_matters:
-                tie = max(tie, score.standard_error)
-            if score.behind <= tie:
-                return name
+    tie = TIE * n_nodes
+    if CONSTANT in scores:
+        own, others = scores[CONSTANT], [score for name, score in scores.items() if name != CONSTANT]
+        if context_matters and all(score.behind > score.standard_error for score in others):
+            return CONSTANT
+        if not context_matters and own.behind <= max(tie, own.standard_error / 2):
+            return CONSTANT
+    if COMMON_ORDER in scores and scores[COMMON_ORDER].behind <= tie:
+        return COMMON_ORDER
     return min(scores, key=lambda name: scores[name].behind)
