@@ -60,11 +60,12 @@ def words(result):
 @pytest.mark.slow
 def test_the_model_is_that_of_the_library(table, tmp_path):
     arguments = ["--context", "age,site", "--categorical", "site", "--seed", 3, "--max-epochs", 30]
+    arguments += ["--structure", "varying"]
     result = invoke("data.csv", *arguments, "--out", "model/", "--json")
     assert result.exit_code == 0, result.output
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data.csv", "model"]
     X, Z = table[["mood", "sleep", "stress"]], table[["age", "site"]].astype({"site": str})
-    same = ContextualDAG(random_state=3, max_epochs=30).fit(X, Z)
+    same = ContextualDAG(structure="varying", random_state=3, max_epochs=30).fit(X, Z)
     model = load_model("model")
     np.testing.assert_array_equal(model.adjacency(Z), same.adjacency(Z))
 

@@ -18,7 +18,7 @@ from contextualdag.graphs import is_acyclic
 from contextualdag.metrics import f1_score
 from contextualdag.projection import Order
 
-QUICK = {"hidden_layers": (32,), "learning_rate": 1e-2, "n_members": 1, "random_state": 0}
+QUICK = {"structure": "varying", "hidden_layers": (32,), "learning_rate": 1e-2, "n_members": 1, "random_state": 0}
 
 
 @pytest.fixture(scope="module")
@@ -338,7 +338,7 @@ import sys, numpy as np
 from contextualdag import ContextualDAG
 folder = sys.argv[1]
 data = np.load(folder + "/data.npz")
-model = ContextualDAG(hidden_layers=(32,), n_members=1, random_state=7)
+model = ContextualDAG(hidden_layers=(32,), n_members=1, structure="varying", random_state=7)
 model.fit(data["X"], data["Z"], checkpoint=folder + "/checkpoint")
 np.savez(folder + "/done.npz", W=model.adjacency(data["Z"]), path=model.path_.drop(columns="selected").to_numpy())
 """
@@ -347,7 +347,7 @@ np.savez(folder + "/done.npz", W=model.adjacency(data["Z"]), path=model.path_.dr
 @pytest.mark.slow
 def test_a_killed_fit_goes_on_to_the_same_model(data, tmp_path):
     X, Z = data.X[:300], data.Z[:300]
-    whole = ContextualDAG(hidden_layers=(32,), n_members=1, random_state=7).fit(X, Z)
+    whole = ContextualDAG(hidden_layers=(32,), n_members=1, structure="varying", random_state=7).fit(X, Z)
     np.savez(tmp_path / "data.npz", X=X, Z=Z)
     command = [sys.executable, "-c", FIT, str(tmp_path)]
     saves = tmp_path / "checkpoint" / "metadata.json"

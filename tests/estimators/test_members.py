@@ -19,7 +19,7 @@ from contextualdag.training.ensemble import draw_networks
 
 pytestmark = pytest.mark.slow
 
-QUICK = {"hidden_layers": (32,), "learning_rate": 1e-2, "n_members": 3, "random_state": 0}
+QUICK = {"structure": "varying", "hidden_layers": (32,), "learning_rate": 1e-2, "n_members": 3, "random_state": 0}
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +124,7 @@ def test_a_sparse_selection_has_the_score_of_sparse_graphs(data):
 def test_noise_is_not_said_to_be_explained():
     rng = np.random.default_rng(0)
     X, Z = rng.normal(size=(60, 8)), rng.normal(size=(60, 3))
-    fitted = ContextualDAG(**QUICK, selection=12, dropout=0.0, structure="varying").fit(X, Z)
+    fitted = ContextualDAG(**QUICK, selection=12, dropout=0.0).fit(X, Z)
     assert fitted.score(X, Z) > 0.05
     assert fitted.held_out_score_ < 0
 
@@ -172,7 +172,7 @@ def test_an_interrupted_fit_goes_on_to_the_same_end(model, data, tmp_path, monke
 def test_together_as_alone(data):
     settings = QUICK | {"n_members": 2, "max_epochs": 10, "n_budgets": 6, "device": "cpu"}
     models = [ContextualDAG(**settings), ContextualDAG(**(settings | {"random_state": 1, "n_members": 1}))]
-    models += [SortedDAG(order=[0, 1, 2, 3, 4, 5], **settings), FixedDAG(random_state=2)]
+    models += [SortedDAG(order=[0, 1, 2, 3, 4, 5], **settings | {"structure": "auto"}), FixedDAG(random_state=2)]
     tables = [{"X": data.X[:200], "Z": data.Z[:200]}, {"X": data.X[200:400], "Z": data.Z[200:400]}]
     tables += [tables[0], {"X": data.X[:200]}]
     fit_together(models, tables)

@@ -23,7 +23,7 @@ def model():
     site = np.random.default_rng(0).choice(["Leeds", "London", "Isle of Wight"], 600)
     Z = pd.DataFrame({"age": 40 + 15 * data.Z[:, 0], "neuroticism": data.Z[:, 1], "site": site})
     X = pd.DataFrame(data.X, columns=["anxiety", "depressed mood", "sleep", "alcohol", "self-esteem", "work hours"])
-    return ContextualDAG(hidden_layers=(16,), n_budgets=8, max_epochs=40, random_state=0).fit(X, Z)
+    return ContextualDAG(hidden_layers=(16,), n_budgets=8, max_epochs=40, structure="varying", random_state=0).fit(X, Z)
 
 
 @pytest.fixture(scope="session")

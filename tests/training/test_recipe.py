@@ -10,6 +10,7 @@ from contextualdag.projection import Order
 from contextualdag.training.checkpoint import Checkpoint
 from contextualdag.training.data import Split
 from contextualdag.training.ensemble import Ensemble
+from contextualdag.training.path import Path
 from contextualdag.training.problem import GroupSettings, NetworkSettings, Problem, Stage
 from contextualdag.training.recipe import learn, learn_graphs
 from contextualdag.training.runner import Runner
@@ -191,3 +192,23 @@ def test_steps_ask_for_one_training_for_each_member(problem):
     assert {len(trainings) for trainings in asked} == {3}
     seeds = [training.seed for trainings in asked for training in trainings]
     assert len(seeds) == len(set(seeds))
+
+
+def test_networks_along_an_order_have_no_other_pairs(problem):
+    given = problem(n=100)
+    ensemble = Ensemble(given, given.folds())
+    forward = torch.tensor([[False, True], [False, False]])
+    along = ensemble.on_path(Path(allowed=forward), stream=1)
+    runner = Runner(ensemble.network, ensemble.layer, ensemble.folds.splits, SETTINGS.training)
+
+    def steps():
+        yield from along.pretrain()
+        yield from along.fit_budget(0.5)
+        yield from along.refit(0)
+
+    runner.run([steps()])
+    point = along.path.points[0]
+    states = [*along.path.pretrained, *(fit.learned for fit in (*point.fits, *point.refit.fits))]
+    for state in states:
+        ensemble.network.load_state_dict(state)
+        assert torch.equal(ensemble.network.live.cpu(), forward)

@@ -19,7 +19,13 @@ if TYPE_CHECKING:
     from contextualdag.estimators.base import GraphEstimator
 
 Method = Literal["contextual", "fixed", "clustered"]
-ONLY = {"acyclicity": "contextual", "members": "contextual", "max_epochs": "contextual", "clusters": "clustered"}
+ONLY = {
+    "acyclicity": "contextual",
+    "structure": "contextual",
+    "members": "contextual",
+    "max_epochs": "contextual",
+    "clusters": "clustered",
+}
 
 
 @dataclass(frozen=True)
@@ -84,6 +90,15 @@ def fit(
         Literal["order", "logdet"] | None,
         typer.Option(metavar="KIND", show_default="order", help="How graphs are made acyclic: order or logdet."),
     ] = None,
+    structure: Annotated[
+        Literal["auto", "constant", "common-order", "varying"] | None,
+        typer.Option(
+            metavar="KIND",
+            show_default="auto",
+            help="How much varies with the context. constant: nothing; common-order: edges along one order of the "
+            "variables; varying: the order too; auto: the simplest that predicts held-out rows as well.",
+        ),
+    ] = None,
     members: Annotated[
         int | None,
         typer.Option(min=1, metavar="N", show_default="3", help="Number of networks in the ensemble; 1 is the fastest."),
@@ -123,7 +138,13 @@ def fit(
     from contextualdag.cli.fit_summary import show, summarise
     from contextualdag.cli.tables import read_table
 
-    given = {"acyclicity": acyclicity, "members": members, "max_epochs": max_epochs, "clusters": clusters}
+    given = {
+        "acyclicity": acyclicity,
+        "structure": structure,
+        "members": members,
+        "max_epochs": max_epochs,
+        "clusters": clusters,
+    }
     settings: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     for name in settings:
         if ONLY[name] != method:

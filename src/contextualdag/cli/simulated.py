@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from contextualdag.datasets import Dataset
 
 ONLY = {
-    "varying": ("active", "mean_shift", "weak_edges", "context_correlation", "degrees_of_freedom", "units", "outliers"),
+    "varying": (
+        *("active", "mean_shift", "weak_edges", "context_correlation"),
+        *("degrees_of_freedom", "units", "outliers", "reversals"),
+    ),
     "fixed": ("weight",),
 }
 
@@ -76,6 +79,12 @@ def simulate(
         float | None,
         typer.Option(metavar="SHARE", show_default="0", help="Varying: share of rows that are multiplied by ten."),
     ] = None,
+    reversals: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE", show_default="1", help="Varying: share of pairs whose edge is reversed; 0 for one order."
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="The same seed gives the same data.")] = 0,
     overwrite: OverwriteOption = False,
 ) -> None:
@@ -93,7 +102,7 @@ def simulate(
     from contextualdag.errors import InvalidParameterError
 
     given = {"active": active, "weight": weight, "mean_shift": mean_shift, "context_correlation": context_correlation}
-    given |= {"degrees_of_freedom": degrees_of_freedom, "units": units, "outliers": outliers}
+    given |= {"degrees_of_freedom": degrees_of_freedom, "units": units, "outliers": outliers, "reversals": reversals}
     options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     options |= {"weak_edges": True} if weak_edges else {}
     options |= {"noise_scale": noise_scale} if noise_scale is not None else {}

@@ -43,9 +43,11 @@ class ContextualDAG(GraphEstimator):
         Whether every member holds out different rows, drawn at random, so that together they learn from all. The rows of a
         validation set that is given to `fit` join the others. With False all members hold out the same rows, which is
         better where rows depend on one another, such as several of one person, and the validation set is chosen with care.
-    consider_constant : bool, default=True
-        Whether one graph for all contexts is fitted too, and selected where it predicts rows held out as well as single
-        networks do. Not with ``selection="min"``.
+    structure : {"auto", "constant", "common-order", "varying"}, default="auto"
+        How much varies with the context: nothing; weights and presence of edges, along one order of the variables; or the
+        order as well, so that edges are reversed. "auto" fits all three and takes the simplest that predicts rows held out
+        as well, but for a little; it is "varying" with ``selection="min"``. In graphs whose order varies, a pair is only
+        reversed where that predicts better.
     hidden_layers : sequence of int, default=(128, 128)
         Widths of the hidden layers.
     activation : {"elu", "gelu", "relu", "silu", "tanh"}, default="silu"
@@ -89,6 +91,11 @@ class ContextualDAG(GraphEstimator):
         One row for each budget: l1_budget, threshold, n_edges, train_loss, validation_loss, refit_loss, epochs, selected,
         refit_edges. The refit columns describe refits once they are pruned, NaN where no refit was needed; the others
         describe the shrunken graphs.
+    structure_ : {"constant", "common-order", "varying"}
+        How much varies with the context.
+    structure_scores_ : dict of str to StructureScore
+        The structures that were compared: `log_likelihood` of a row held out, how far it is `behind` that of the best, and
+        the `standard_error` of that. Empty where there was nothing to choose.
     varies_ : bool
         Whether graphs differ from context to context; False where one graph for all was selected.
     names_ : list of str
@@ -96,9 +103,13 @@ class ContextualDAG(GraphEstimator):
     noise_ : {"equal", "unequal"}
         Whether graphs were learned under equal noise.
     context_test_ : ContextTest or None
-        Whether the context matters: `p_value` of a permutation test on rows held out, `gain`, the share of the squared error
-        that the graph of a row's own context saves against those of other contexts, and `n_rows`. None with
-        ``selection="min"``.
+        Whether the context matters to the dependence of the variables: `p_value` of a permutation test on `n_rows` rows and,
+        in `features`, of every feature given the others; `gain`, the share of the squared error of rows held out that graphs
+        of their own contexts save against those of other contexts, and its `gain_interval`. None with the paper's budgets,
+        and where no context varies.
+    explained_ : DataFrame
+        Shares of the variance of each variable, in rows held out, that means, edges common to all contexts and the change of
+        edges explain.
     undirected_edges_ : list of (str, str)
         Edges whose direction the data do not tell; only where one graph serves all contexts and noise is unequal.
     outliers_ : list of int

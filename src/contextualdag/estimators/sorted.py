@@ -35,7 +35,9 @@ class SortedDAG(GraphEstimator):
         Variables by name or by position, parents before children. Without it `fit` needs a mask for each sample.
     cut : float, default=0.0
         Size up to which weights are dropped before the budget shrinks the others. The paper has 0.1.
-    selection, n_members, cross_fit, consider_constant, hidden_layers, activation, dropout, intercept, noise, robust, \
+    structure : {"auto", "constant", "common-order"}, default="auto"
+        One graph for all contexts, edges that change along the order, or the simpler of them that predicts as well.
+    selection, n_members, cross_fit, hidden_layers, activation, dropout, intercept, noise, robust, \
 budgets, n_budgets, learning_rate, max_epochs, patience, batch_size, validation_fraction, device, random_state, verbose
         As for `ContextualDAG`.
 

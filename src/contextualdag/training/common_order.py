@@ -39,7 +39,7 @@ def find_order(W: Tensor, rows: Rows) -> list[int]:
 
 def _order_of(sizes: Tensor) -> list[int]:
     """Parents before children in the acyclic part of largest weight of a matrix (p, p)."""
-    order: list[int] = topological_order(Order()(sizes[None].double().cpu()))[0].tolist()
+    order: list[int] = topological_order(Order(kernel="torch")(sizes[None].double().cpu()))[0].tolist()
     return order
 
 

@@ -2,7 +2,7 @@
 
 import copy
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import torch
@@ -64,7 +64,7 @@ class Ensemble:
         trainings = self._trainings(Stage.PRETRAINING, 0, self.starts, self._masks())
         # The last weights: where nodes are many the best ones are hardly trained, and the order of the nodes is a guess.
         fits = yield [replace(training, keep_last=True) for training in trainings]
-        self.path.pretrained = tuple(fit.learned for fit in fits)
+        self.path.pretrained = tuple(self._within_allowed(fit.learned for fit in fits))
         self._save()
 
     def find_largest_budget(self) -> Steps[None]:
@@ -152,6 +152,15 @@ class Ensemble:
         for network, state in zip(self._members, states, strict=True):
             network.load_state_dict(state)
         return self._members
+
+    def _within_allowed(self, states: Iterable[State]) -> Iterator[State]:
+        """Networks without the pairs that this path does not allow; a projection gives these no gradient from then on."""
+        if self.path.allowed is None:
+            yield from states
+            return
+        for network in self._load(list(states)):
+            network.drop(~self.path.allowed.to(network.places.device))
+            yield copy_state(network)
 
     def _masks(self) -> list[tuple[Tensor | None, Tensor | None]]:
         if self.path.allowed is None:

@@ -10,8 +10,9 @@
 3. Points of the path are refitted on their supports without shrinkage, and the weak edges of each refit are pruned.
 4. The point of least refit loss on rows held out is selected. (``selection="min"`` ends before the refits, with the least
    validation loss; "1se" takes the sparsest point within a standard error; a number, graphs with that many edges.)
-5. One graph for all contexts is fitted too, and selected where it predicts rows held out as well, or where these are
-   predicted as well with the graphs of one another's contexts.
+5. Simpler graphs are fitted too: one for all contexts, and graphs that keep to one order of the variables (see
+   `contextualdag.training.common_order`). The simplest that predict rows held out as well are chosen, see
+   `contextualdag.training.structure`. Where the order varies, reversals that do not help are left out.
 6. The refit of the selected point is polished: trained once more, with more patience.
 7. The graphs of the members of the ensemble, each of which held out other rows, are averaged whenever graphs are asked for.
 

@@ -85,12 +85,14 @@ def simplest(scores: Mapping[str, StructureScore], n_nodes: int, context_matters
     is no sign of that, it may be a little worse.
     """
     tie = TIE * n_nodes
+    others = {name: score for name, score in scores.items() if name != CONSTANT}
     if CONSTANT in scores:
-        own, others = scores[CONSTANT], [score for name, score in scores.items() if name != CONSTANT]
-        if context_matters and all(score.behind > score.standard_error for score in others):
-            return CONSTANT
+        own = scores[CONSTANT]
         if not context_matters and own.behind <= max(tie, own.standard_error / 2):
             return CONSTANT
-    if COMMON_ORDER in scores and scores[COMMON_ORDER].behind <= tie:
+        if all(score.behind > score.standard_error for score in others.values()):
+            return CONSTANT
+    best = min(others, key=lambda name: others[name].behind)
+    if COMMON_ORDER in others and others[COMMON_ORDER].behind <= others[best].behind + tie:
         return COMMON_ORDER
-    return min(scores, key=lambda name: scores[name].behind)
+    return best
