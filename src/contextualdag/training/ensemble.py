@@ -90,11 +90,12 @@ class Ensemble:
         points.append((yield from self._fit_point(starts, l1_budget)))
         self._save()
 
-    def refit(self, index: int, polish: bool = False) -> Steps[None]:
+    def refit(self, index: int, polish: bool = False, keep: bool = True) -> Steps[None]:
         """Train second networks on the supports of one point, without shrinkage, and prune their graphs.
 
         They start from the first networks, whose matrices before the threshold is subtracted are nearly right already; to
-        polish, from the second ones, with more patience.
+        polish, from the second ones, with more patience. What follows once graphs are chosen is not to be kept in the
+        checkpoint: a fit that is resumed has to see the same path when it chooses.
         """
         point, rows = self.path.points[index], self.folds.rows
         supports = [(W != 0).to(rows.X.dtype) for W in self._projected(point, rows)]
@@ -110,7 +111,8 @@ class Ensemble:
         if first is not None and first.loss < found.loss:
             found = first  # the polished weights have the lower loss before pruning, not after it
         self.path.points[index] = replace(point, refit=replace(found, polished=polish))
-        self._save()
+        if keep:
+            self._save()
 
     def solution(self, selected: Selected) -> VaryingGraphs:
         """The graphs of one point of the path."""

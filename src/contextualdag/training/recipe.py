@@ -155,7 +155,7 @@ def learn_graphs(ensemble: Ensemble) -> Steps[Choice]:
 
     # Graphs that vary freely, within the edges that are allowed.
     best = {own: (yield from _best_of_path(ensemble))}
-    if not settings.final or settings.as_published or folds.rows.mask is not None:
+    if not settings.final or folds.rows.mask is not None or (settings.as_published and wanted == {own}):
         return Choice((yield from _finish(ensemble)), own)
 
     # One graph for all contexts, and graphs that keep to one order.
@@ -223,18 +223,17 @@ def _along(
 
     First a single point, near the best one of graphs that vary freely. If it is far behind there is no path.
     """
-    paths, point = ensemble.path.others, best.point
-    if COMMON_ORDER not in paths:
+    paths = ensemble.path.others
+    if COMMON_ORDER not in paths and ensemble.settings.structure == "auto":
         trial = ensemble.on_path(Path(allowed=forward), stream=1)
         yield from trial.pretrain()
         for times in TRIED:
-            yield from trial.fit_budget(times * point.l1_budget)
+            yield from trial.fit_budget(times * best.point.l1_budget)
         yield from trial.refit(len(TRIED) - 1)
         found = trial.solution(selections.least_refit_loss(trial.path.points))
-        is_optional = ensemble.settings.structure == "auto"
-        if is_optional and not _is_near(losses_of_rows(found, ensemble.folds), losses, ensemble.network.n_nodes):
+        if not _is_near(losses_of_rows(found, ensemble.folds), losses, ensemble.network.n_nodes):
             return trial, found
-        paths[COMMON_ORDER] = Path(allowed=forward)
+    paths.setdefault(COMMON_ORDER, Path(allowed=forward))
     along = ensemble.on_path(paths[COMMON_ORDER], stream=2)
     return along, (yield from _best_of_path(along))
 
@@ -299,11 +298,11 @@ def _finish(ensemble: Ensemble) -> Steps[Solution]:
         selected = selections.least_refit_loss(points)
     else:
         for index in selections.to_refit_for(points, settings.selection):
-            yield from ensemble.refit(index)
+            yield from ensemble.refit(index, keep=False)
         selected = selections.with_n_edges(points, settings.selection)
     refit = points[selected.index].refit
     if refit is not None and not refit.polished and settings.final:
-        yield from ensemble.refit(selected.index, polish=True)
+        yield from ensemble.refit(selected.index, polish=True, keep=False)
     return _select(ensemble.solution(selected), settings.selection, ensemble.folds)
 
 
