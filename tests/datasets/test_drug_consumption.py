@@ -194,6 +194,7 @@ def test_zip(published, tmp_path, name, file_name):
         (as_zip(b"x", "readme.txt"), r"must hold one drug_consumption.data. It holds 0 of them \(readme.txt\)"),
         (as_zip(b"x" * 9_000_000), "it has over 8000000 bytes"),
     ],
+    ids=["no zip", "broken", "other file", "too large"],  # a zip file holds the time at which it was made
 )
 def test_bad_zip(tmp_path, content, message):
     file = tmp_path / "drug.zip"
