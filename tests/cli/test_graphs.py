@@ -30,7 +30,7 @@ def table():
 
 @pytest.fixture(scope="module")
 def model(table):
-    estimator = ContextualDAG(hidden_layers=(16,), learning_rate=0.02, random_state=0)
+    estimator = ContextualDAG(hidden_layers=(16,), learning_rate=0.02, structure="varying", random_state=0)
     return estimator.fit(table.iloc[:, :3], table[["age", "site"]])
 
 

@@ -25,7 +25,7 @@ def model():
     data = make_varying_dag(600, n_nodes=5, n_edges=6, n_features=3, random_state=3)
     site = np.where(data.Z[:, 2] < -0.3, "Lisbon", "Oslo & environs")
     Z = pd.DataFrame({"age": np.round(45 + 20 * data.Z[:, 0]), "income": np.exp(data.Z[:, 1]), "site": site})
-    fit = ContextualDAG(hidden_layers=(32,), dropout=0.0, max_epochs=60, random_state=0, verbose=False)
+    fit = ContextualDAG(hidden_layers=(32,), dropout=0.0, max_epochs=60, structure="varying", random_state=0, verbose=False)
     return fit.fit(pd.DataFrame(data.X, columns=NAMES), Z)
 
 
@@ -33,7 +33,7 @@ def model():
 def demo_model():
     """As `contextualdag demo` makes it, of fewer rows and in less time."""
     data = make_varying_dag(1000, N_NODES, N_FEATURES, n_edges=N_EDGES, random_state=0)
-    return ContextualDAG(max_epochs=30, n_budgets=8, random_state=0, verbose=False).fit(data.X, data.Z)
+    return ContextualDAG(max_epochs=30, n_budgets=8, structure="varying", random_state=0, verbose=False).fit(data.X, data.Z)
 
 
 @pytest.fixture(scope="session")
@@ -60,7 +60,7 @@ def one_graph(request):
     data = make_fixed_dag(1500, n_nodes=6, random_state=1, noise_scale=(0.3, 3))
     if request.param == "FixedDAG":
         return FittedGraphs(FixedDAG(random_state=0).fit(data.X))
-    fit = ContextualDAG(hidden_layers=(16,), max_epochs=40, n_budgets=6, n_members=1, random_state=0, verbose=False)
+    fit = ContextualDAG(hidden_layers=(16,), structure="constant", random_state=0, verbose=False)
     return FittedGraphs(fit.fit(data.X, data.Z))
 
 
