@@ -59,6 +59,8 @@ def test_options_reach_the_design():
         "1",
         "--outliers",
         "0.1",
+        "--reversals",
+        "0.5",
     ]
     assert invoke("--out", "a.csv", "--graph", "scale-free", "--active", "0.2", *hard).exit_code == 0
     data = make_varying_dag(
@@ -75,6 +77,7 @@ def test_options_reach_the_design():
         degrees_of_freedom=4,
         units=1,
         outliers=0.1,
+        reversals=0.5,
         random_state=0,
     )
     np.testing.assert_array_equal(pd.read_csv("a.csv").to_numpy(), np.hstack([data.X, data.Z]))

@@ -323,6 +323,35 @@ def test_outliers_are_whole_rows():
     assert (times[:, 0] > 5).mean() == pytest.approx(0.05, abs=0.02)
 
 
+def turned_pairs(data):
+    present = (data.W != 0).any(0)
+    return int((present & present.T).sum()) // 2, int((present | present.T).sum()) // 2
+
+
+def test_edges_that_keep_to_one_order():
+    free, along = (make_varying_dag(2000, 8, n_edges=12, reversals=given, random_state=0) for given in (True, False))
+    assert turned_pairs(free)[0] > 6
+    assert turned_pairs(along) == (0, turned_pairs(free)[1])
+    sizes = [np.abs(data.W) + np.abs(data.W).transpose(0, 2, 1) for data in (free, along)]
+    np.testing.assert_allclose(*sizes)  # joined in the same contexts, with weights of the same size
+    assert is_acyclic(torch.from_numpy((along.W != 0).any(0)[None].astype(float))).all()
+    same = make_varying_dag(2000, 8, n_edges=12, random_state=0)
+    np.testing.assert_array_equal(same.X, free.X)
+
+
+def test_a_share_of_the_edges_is_reversed():
+    data = make_varying_dag(1000, 30, n_edges=200, active=0.9, reversals=0.25, random_state=0)
+    turned, joined = turned_pairs(data)
+    assert turned / joined == pytest.approx(0.25, abs=0.1)
+    assert is_acyclic(torch.from_numpy(data.W)).all()
+
+
+@pytest.mark.parametrize("reversals", [-0.1, 1.5, "no"])
+def test_shares_of_reversals_out_of_range(reversals):
+    with pytest.raises(InvalidParameterError, match=r"'reversals' parameter of .* must be True, False or a number"):
+        make_varying_dag(10, 3, n_edges=1, reversals=reversals)
+
+
 @pytest.mark.parametrize("option", [{"degrees_of_freedom": 0}, {"units": -1}, {"outliers": 1}, {"units": "cm"}])
 def test_options_out_of_range(option):
     (name,) = option

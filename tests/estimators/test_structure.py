@@ -58,7 +58,7 @@ def test_the_context_and_what_it_explains(model, along):
     np.testing.assert_allclose(single.explained_["means"], table["means"])
 
 
-def test_a_structure_can_be_set(along):
+def test_a_structure_can_be_set():
     data = make_varying_dag(600, n_nodes=5, n_edges=5, random_state=3)
     assert n_reversed(data.W) > 0
     for structure in ("constant", "common-order", "varying"):
@@ -125,3 +125,5 @@ def test_a_context_of_pure_noise():
     assert model.structure_ == "constant"
     assert model.context_test_.p_value > 0.05
     assert any("no sign" in remark for remark in remarks(model))
+    alone = FixedDAG(random_state=0).fit(data.X)
+    assert not any("context" in remark.split(", so")[0] and "vary" in remark for remark in remarks(alone))

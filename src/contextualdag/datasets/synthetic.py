@@ -171,7 +171,6 @@ def make_varying_dag(
         noise *= np.sqrt(degrees_of_freedom / rng.chisquare(degrees_of_freedom, size=noise.shape))
     factors = 10 ** rng.uniform(-units, units, size=n_nodes) if units else np.ones(n_nodes)
     size_of_row = np.where(rng.random(n_samples) < outliers, OUTLYING, 1.0) if outliers else np.ones(n_samples)
-
     fixed = _fixed_direction(reversals, j, k, n_nodes, rng)
 
     distance = np.linalg.norm(Z[:, None] - centres, axis=2)
@@ -184,20 +183,6 @@ def make_varying_dag(
     X = np.linalg.solve(np.eye(n_nodes) - W.transpose(0, 2, 1), noise[:, :, None])[:, :, 0] + Z @ shift
     data = _dataset(X * size_of_row[:, None], Z, W, standardise)
     return Dataset(data.X * factors, data.Z, data.W * (factors / factors[:, None]), data.names) if units else data
-
-
-def _fixed_direction(
-    reversals: bool | float, j: NDArray[np.intp], k: NDArray[np.intp], p: int, rng: np.random.Generator
-) -> Array:
-    """1 for pairs that always point from j to k, -1 from k to j, 0 for those that turn with the context.
-
-    The first nodes of a random order turn among themselves, so that graphs stay acyclic.
-    """
-    if reversals is True or reversals == 1:
-        return np.zeros(len(j))
-    position = rng.permutation(p)
-    turns = np.maximum(position[j], position[k]) < round(math.sqrt(reversals) * p)
-    return np.where(turns, 0, np.sign(position[k] - position[j]))
 
 
 def make_fixed_dag(
@@ -371,3 +356,17 @@ def _factors(weak_edges: bool | float, n_edges: int, rng: np.random.Generator) -
             return np.ones(n_edges)
         weak_edges = WEAKEST
     return rng.choice([-1.0, 1.0], size=n_edges) * rng.uniform(weak_edges, 1, size=n_edges)
+
+
+def _fixed_direction(
+    reversals: bool | float, j: NDArray[np.intp], k: NDArray[np.intp], p: int, rng: np.random.Generator
+) -> Array:
+    """1 for pairs that always point from j to k, -1 from k to j, 0 for those that turn with the context.
+
+    The first nodes of a random order turn among themselves, so that graphs stay acyclic.
+    """
+    if reversals is True or reversals == 1:
+        return np.zeros(len(j))
+    position = rng.permutation(p)
+    turns = np.maximum(position[j], position[k]) < round(math.sqrt(reversals) * p)
+    return np.where(turns, 0, np.sign(position[k] - position[j]))

@@ -42,8 +42,9 @@ def _context(model: "GraphEstimator") -> list[str]:
     """Whether the context matters, how much, and which of its features."""
     test = model.context_test_
     if test is None:
-        no_context = not any(feature.varies for feature in model.context_features_)
-        return ["The context does not vary, so there is no test of whether it matters."] if no_context else []
+        features = model.context_features_
+        is_still = bool(features) and not any(feature.varies for feature in features)
+        return ["The context does not vary, so there is no test of whether it matters."] if is_still else []
     power = " With so few rows it can only see strong effects." if test.n_rows < FEW_ROWS else ""
     numbers = f"p = {test.p_value:.2g}, permutation test on {test.n_rows} rows"
     if not test.context_matters:

@@ -59,7 +59,7 @@ def explained(choice: Choice, folds: Folds, n_train: int, mean: MeanNetwork | No
 def gain_of_context(solution: Solution, folds: Folds, seed: int) -> tuple[float, float]:
     """Share of the squared error of rows held out that their own graphs save against those of others; its standard error.
 
-    Graphs are dealt out among the rows that one member held out, which know nothing of them.
+    The graphs of one member are dealt out among the rows that it held out: it has trained on none of them.
     """
     generator = torch.Generator().manual_seed(seed)
     own, dealt = [], []
