@@ -191,8 +191,11 @@ def _structures(ensemble: Ensemble) -> tuple[str, set[str]]:
     settings = ensemble.settings
     own = COMMON_ORDER if bool(is_acyclic(ensemble.network.allowed[None].float())) else VARYING
     wanted = set(STRUCTURES) if settings.structure == "auto" else {settings.structure}
+    Z = ensemble.folds.rows.Z
     if ensemble.folds.rows.mask is not None or (settings.structure == "auto" and settings.selection == "min"):
         wanted = {own}  # simpler graphs cannot heed a mask for each row
+    elif settings.structure == "auto" and bool((Z[:1] == Z).all()):
+        wanted = {CONSTANT}  # there is nothing to vary with
     return own, {own if structure == VARYING else structure for structure in wanted}
 
 
