@@ -4,9 +4,22 @@ import json
 
 import networkx as nx
 import numpy as np
+import pytest
 
 from contextualdag.colours import LIGHT
-from contextualdag.export import Edge, NamedGraph, as_csv, as_dot, as_graphml, as_json, as_networkx
+from contextualdag.errors import InvalidInputError
+from contextualdag.export import (
+    Edge,
+    NamedGraph,
+    as_csv,
+    as_dot,
+    as_frame,
+    as_graphml,
+    as_json,
+    as_networkx,
+    from_lingam,
+    from_networkx,
+)
 
 W = np.array([[0, 0.1 + 0.2, 0], [0, 0, -2.0], [0, 0, 0]])
 NAMES = ["mood", 'say "hi", \\', "alone, nearly"]
@@ -37,6 +50,36 @@ def test_networkx_has_nodes_without_edges():
     assert network.number_of_edges() == 0
 
 
+def test_networkx_and_graphml_read_back():
+    assert from_networkx(as_networkx(GRAPH)) == GRAPH
+    assert from_networkx(nx.parse_graphml(as_graphml(GRAPH).decode())) == GRAPH
+
+
+def test_networkx_graphs_of_others():
+    lines = from_networkx(nx.Graph([(1, 2), (2, 3)]))
+    assert lines == NamedGraph(["1", "2", "3"], [Edge("1", "2", 1.0, False), Edge("2", "3", 1.0, False)])
+    with pytest.raises(InvalidInputError, match="at most one edge between two nodes"):
+        from_networkx(nx.MultiDiGraph([("a", "b"), ("a", "b")]))
+    with pytest.raises(InvalidInputError, match="Found more than once: '1'"):
+        from_networkx(nx.DiGraph([(1, "1")]))
+
+
+def test_frame_is_the_matrix():
+    frame = as_frame(GRAPH)
+    assert list(frame.index) == list(frame.columns) == NAMES
+    np.testing.assert_array_equal(frame, W)
+
+
+def test_lingam_has_effects_in_columns():
+    assert from_lingam(W.T, NAMES) == NamedGraph.from_array(W, NAMES)
+    with pytest.raises(InvalidInputError, match=r"a row and a column for each of the 2 names. Got \(3, 3\)"):
+        from_lingam(W, NAMES[:2])
+    with pytest.raises(InvalidInputError, match=r"Got nan for 'b' and 'a'; lingam marks pairs with a hidden common cause"):
+        from_lingam([[0, np.nan], [0, 0]], ["a", "b"])
+    with pytest.raises(InvalidInputError, match="Found more than once: 'a'"):
+        from_lingam(np.zeros((2, 2)), ["a", "a"])
+
+
 def test_json_holds_several_graphs():
     document = json.loads(as_json(NAMES, [GRAPH, NamedGraph(NAMES, [])]))
     assert document["variables"] == NAMES
@@ -55,6 +98,29 @@ def test_dot_quotes_names_and_has_the_colours_of_pictures():
     assert f'label="0.30", color="{LIGHT.positive}"' in lines[5]
     assert f'label="-2.00", color="{LIGHT.negative}", effect="-2.0", dir=none' in lines[6]
     assert "dir" not in lines[5]
+
+
+LIKELY = np.array([[0, 0.75, 0], [0, 0, 0.1 + 0.2], [0, 0, 0]])
+SURE = NamedGraph.from_array(W, NAMES, {"age": 30.0}, undirected=UNDIRECTED, probabilities=LIKELY)
+
+
+def test_probabilities_are_in_every_file():
+    assert [edge.probability for edge in SURE.edges] == [0.75, 0.1 + 0.2]
+    rows = list(csv.DictReader(io.StringIO(as_csv(SURE))))
+    assert [float(row["probability"]) for row in rows] == [0.75, 0.1 + 0.2]
+    (graph,) = json.loads(as_json(NAMES, [SURE]))["graphs"]
+    assert [edge["probability"] for edge in graph["edges"]] == [0.75, 0.1 + 0.2]
+    assert from_networkx(nx.parse_graphml(as_graphml(SURE).decode())) == SURE
+    lines = as_dot(SURE).decode().splitlines()
+    assert lines[5].endswith(', probability="0.75"];')
+    assert lines[6].endswith(', dir=none, probability="0.30000000000000004"];')
+
+
+def test_files_without_probabilities_do_not_mention_them():
+    for content in (as_csv(GRAPH).encode(), as_json(NAMES, [GRAPH]), as_graphml(GRAPH), as_dot(GRAPH)):
+        assert b"probability" not in content
+        assert b"null" not in content
+    assert as_csv(NamedGraph(["a", "b"], [Edge("a", "b", 0.5)])) == "source,target,weight,directed\na,b,0.5,True\n"
 
 
 def test_edges_have_a_direction_unless_told_otherwise():

@@ -141,7 +141,7 @@ def test_files_are_plain_and_complete(model):
     assert names_in(model) == ["metadata.json", "tensors.safetensors"]
     document = json.loads((model / "metadata.json").read_text(), parse_constant=pytest.fail)
     assert document["format"] == "contextualdag"
-    assert document["format_version"] == FORMAT_VERSION == 5
+    assert document["format_version"] == FORMAT_VERSION == 6
     assert document["kind"] == "ContextualDAG"
     assert document["content"] == {"name": "old"}
     assert document["versions"].keys() == {"contextualdag", "torch", "numpy", "python"}

@@ -1,13 +1,15 @@
-"""Checks of parameters, with one wording for all of them; suggestions for misspelt names; the device to use."""
+"""Checks of parameters, with one wording for all; suggestions for misspelt names; optional packages; the device to use."""
 
 import difflib
+import importlib
 import math
 from collections.abc import Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contextualdag.errors import InvalidParameterError
+from contextualdag.errors import InvalidParameterError, MissingPackageError
 
 if TYPE_CHECKING:
     import torch
@@ -102,3 +104,23 @@ def find_device(name: str) -> "torch.device":
             f"The device '{name}' was requested, but PyTorch finds no CUDA device. Use 'cpu' or 'auto'."
         )
     return device
+
+
+def optional_module(module: str, package: str, what: str) -> ModuleType:
+    """Import a module of a package that is not a dependency; raise with what to install if that fails.
+
+    Examples
+    --------
+    >>> from contextualdag.checks import optional_module
+    >>> optional_module("nowhere.inside", "nowhere", "It")
+    Traceback (most recent call last):
+    contextualdag.errors.MissingPackageError: It needs the package nowhere, which is not installed. Try: pip install nowhere
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        if isinstance(error, ModuleNotFoundError) and error.name == module.split(".")[0]:
+            why, remedy = "is not installed", f"pip install {package}"
+        else:  # it is there but too old, or does not get along with other packages
+            why, remedy = f"cannot be imported ({error})", f"pip install --upgrade {package}"
+        raise MissingPackageError(f"{what} needs the package {package}, which {why}. Try: {remedy}") from error

@@ -7,6 +7,7 @@ __all__ = [
     "CyclicGraphError",
     "InvalidInputError",
     "InvalidParameterError",
+    "MissingPackageError",
     "NotFittedError",
     "PersistenceError",
     "SweepError",
@@ -26,6 +27,10 @@ class InvalidInputError(ContextualDAGError, ValueError, TypeError):
     """An array or table has the wrong shape, type or content."""
 
 
+class MissingPackageError(ContextualDAGError, ImportError):
+    """An optional package is not installed or cannot be imported."""
+
+
 class CyclicGraphError(ContextualDAGError, ValueError):
     """A graph that had to be acyclic has a cycle."""
 
@@ -39,7 +44,7 @@ class PersistenceError(ContextualDAGError, OSError):
 
 
 class SweepError(ContextualDAGError, RuntimeError):
-    """A sweep could not start or go on. Its finished cells are kept."""
+    """Work on a cluster, such as a sweep, could not start or go on. What is finished is kept."""
 
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Graphs with named nodes as CSV, JSON, GraphML, DOT and networkx graphs."""
+"""Graphs with named nodes as files (CSV, JSON, GraphML, DOT) and for other libraries (networkx, lingam, causal-learn)."""
 
 import csv
 import io
@@ -9,22 +9,29 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from contextualdag.checks import listed, optional_module
 from contextualdag.colours import LIGHT
+from contextualdag.errors import InvalidInputError
 from contextualdag.tables import Array, Flags
 
 if TYPE_CHECKING:
     import networkx
+    import pandas
 
 Value = float | str
 
 
 class Edge(NamedTuple):
-    """An edge between two named nodes; not `directed` if the data do not tell whether it points to the target."""
+    """An edge between two named nodes; not `directed` if the data do not tell whether it points to the target.
+
+    Files have the `probability` only where there is one, as in a `BootstrapDAG`.
+    """
 
     source: str
     target: str
     weight: float
     directed: bool = True
+    probability: float | None = None
 
 
 @dataclass(frozen=True)
@@ -66,10 +73,23 @@ class NamedGraph:
         context: Mapping[str, Value] | None = None,
         outside: bool = False,
         undirected: Flags | None = None,
+        probabilities: Array | None = None,
     ) -> "NamedGraph":
-        """From a matrix (p, p) in which ``W[j, k]`` is the effect of j on k, and the pairs (p, p) without a direction."""
+        """From a matrix (p, p) in which ``W[j, k]`` is the effect of j on k.
+
+        Pairs without a direction and probabilities of edges are matrices (p, p) as well.
+        """
         directed = np.ones(W.shape, dtype=bool) if undirected is None else ~undirected
-        edges = [Edge(names[j], names[k], float(W[j, k]), bool(directed[j, k])) for j, k in np.argwhere(W)]
+        edges = [
+            Edge(
+                names[j],
+                names[k],
+                float(W[j, k]),
+                bool(directed[j, k]),
+                None if probabilities is None else float(probabilities[j, k]),
+            )
+            for j, k in np.argwhere(W)
+        ]
         return cls(names, edges, context or {}, outside)
 
 
@@ -86,16 +106,18 @@ def edge_text(source: str, target: str, directed: bool = True) -> str:
 
 
 def as_records(graph: NamedGraph) -> list[dict[str, Any]]:
-    """The edges, each as a dict of source, target, weight and directed."""
-    return [edge._asdict() for edge in graph.edges]
+    """The edges, each as a dict of source, target, weight, directed, and probability where there is one."""
+    return [{name: value for name, value in edge._asdict().items() if value is not None} for edge in graph.edges]
 
 
 def as_csv(graph: NamedGraph) -> str:
-    """The edges as a table with the columns source, target, weight and directed."""
+    """The edges as a table with the columns source, target, weight, directed, and probability where there is one."""
     stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(Edge._fields)
-    writer.writerows(graph.edges)
+    has_probability = any(edge.probability is not None for edge in graph.edges)
+    fields = Edge._fields if has_probability else [name for name in Edge._fields if name != "probability"]
+    writer = csv.DictWriter(stream, fields, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(as_records(graph))
     return stream.getvalue()
 
 
@@ -129,14 +151,154 @@ def as_json(names: Sequence[str], graphs: Sequence[NamedGraph]) -> bytes:
 
 
 def as_networkx(graph: NamedGraph) -> "networkx.DiGraph":
-    """For networkx: edges have the attributes weight and directed, the graph has those of `as_graphml`."""
+    """For networkx: edges have the attributes weight, directed and probability, the graph has those of `as_graphml`."""
     import networkx as nx
 
     network = nx.DiGraph(**{f"context {name}": value for name, value in graph.context.items()}, outside=graph.outside)
     network.add_nodes_from(graph.names)
     for edge in graph.edges:
-        network.add_edge(edge.source, edge.target, weight=edge.weight, directed=edge.directed)
+        sure = {} if edge.probability is None else {"probability": edge.probability}
+        network.add_edge(edge.source, edge.target, weight=edge.weight, directed=edge.directed, **sure)
     return network
+
+
+def from_networkx(graph: "networkx.Graph") -> NamedGraph:
+    """From networkx, with all that `as_networkx` writes; edges without the attribute weight get the weight 1.
+
+    Parameters
+    ----------
+    graph : networkx.DiGraph or networkx.Graph
+        Nodes become names. The edges of a Graph have no direction.
+
+    Returns
+    -------
+    NamedGraph
+
+    Examples
+    --------
+    >>> import networkx
+    >>> from contextualdag.export import from_networkx
+    >>> from_networkx(networkx.DiGraph([("a", "b")])).edges
+    [Edge(source='a', target='b', weight=1.0, directed=True, probability=None)]
+    """
+    if graph.is_multigraph():
+        raise InvalidInputError("graph must have at most one edge between two nodes. Got a multigraph instead.")
+    names = _distinct([str(node) for node in graph])
+    edges = []
+    for source, target, data in graph.edges(data=True):
+        directed = graph.is_directed() and bool(data.get("directed", True))
+        probability = None if data.get("probability") is None else float(data["probability"])
+        edges.append(Edge(str(source), str(target), float(data.get("weight", 1.0)), directed, probability))
+    context = {key.removeprefix("context "): value for key, value in graph.graph.items() if str(key).startswith("context ")}
+    return NamedGraph(names, edges, context, bool(graph.graph.get("outside", False)))
+
+
+def as_frame(graph: NamedGraph) -> "pandas.DataFrame":
+    """The weights as a DataFrame: rows are sources, columns are targets.
+
+    Examples
+    --------
+    >>> from contextualdag.export import Edge, NamedGraph, as_frame
+    >>> W = as_frame(NamedGraph(["a", "b"], [Edge("a", "b", 0.5)]))
+    >>> W.loc["a", "b"].item(), W.loc["b", "a"].item()
+    (0.5, 0.0)
+    """
+    import pandas as pd
+
+    place = {name: i for i, name in enumerate(graph.names)}
+    W = np.zeros((len(place), len(place)))
+    for edge in graph.edges:
+        W[place[edge.source], place[edge.target]] = edge.weight
+    return pd.DataFrame(W, pd.Index(graph.names, name="source"), pd.Index(graph.names, name="target"))
+
+
+def from_lingam(B: Any, names: Sequence[str]) -> NamedGraph:
+    """From an adjacency matrix of lingam, in which ``B[j, k]`` is the effect of k on j.
+
+    Parameters
+    ----------
+    B : array of shape (p, p)
+        The attribute ``adjacency_matrix_`` of a fitted model of lingam.
+    names : sequence of str
+        Names of the p variables.
+
+    Returns
+    -------
+    NamedGraph
+
+    Examples
+    --------
+    >>> from contextualdag.export import from_lingam
+    >>> from_lingam([[0, 0], [0.5, 0]], ["a", "b"]).edges
+    [Edge(source='a', target='b', weight=0.5, directed=True, probability=None)]
+    """
+    matrix = np.asarray(B, dtype=np.float64)
+    if matrix.shape != (len(names), len(names)):
+        raise InvalidInputError(f"B must have a row and a column for each of the {len(names)} names. Got {matrix.shape}.")
+    unknown = np.argwhere(~np.isfinite(matrix))
+    if len(unknown):
+        effect, cause = unknown[0]
+        raise InvalidInputError(
+            f"B must be finite. Got {matrix[effect, cause]} for '{names[cause]}' and '{names[effect]}'; lingam marks pairs "
+            "with a hidden common cause by NaN, which a graph of directed edges cannot hold. Set them to zero to drop them."
+        )
+    return NamedGraph.from_array(matrix.T, _distinct(names))
+
+
+def as_causallearn(graph: NamedGraph) -> Any:
+    """For causal-learn: a GeneralGraph, a --> b where an edge has a direction and a --- b where it has none; no weights.
+
+    Examples
+    --------
+    >>> from contextualdag.export import Edge, NamedGraph, as_causallearn
+    >>> graph = NamedGraph(["a", "b", "c"], [Edge("a", "b", 0.5), Edge("b", "c", 1.0, directed=False)])
+    >>> print(*as_causallearn(graph).get_graph_edges(), sep=", ")  # doctest: +SKIP
+    a --> b, b --- c
+    """
+    what = "A graph of causal-learn"
+    general = optional_module("causallearn.graph.GeneralGraph", "causal-learn", what)
+    edges = optional_module("causallearn.graph.Edge", "causal-learn", what)
+    end = optional_module("causallearn.graph.Endpoint", "causal-learn", what).Endpoint
+    node = optional_module("causallearn.graph.GraphNode", "causal-learn", what).GraphNode
+    nodes = {name: node(name) for name in graph.names}
+    drawn = general.GeneralGraph(list(nodes.values()))
+    for edge in graph.edges:
+        mark = end.ARROW if edge.directed else end.TAIL
+        drawn.add_edge(edges.Edge(nodes[edge.source], nodes[edge.target], end.TAIL, mark))
+    return drawn
+
+
+def from_causallearn(graph: Any) -> NamedGraph:
+    """From a graph of causal-learn with directed and undirected edges, all with the weight 1.
+
+    Parameters
+    ----------
+    graph : causallearn.graph.GeneralGraph.GeneralGraph
+        A DAG or CPDAG; of the result of ``pc`` its attribute ``G``, of that of ``ges`` the item ``"G"``.
+
+    Returns
+    -------
+    NamedGraph
+        The source of an undirected edge is the node that comes first in `graph`.
+
+    Examples
+    --------
+    >>> from contextualdag.export import Edge, NamedGraph, as_causallearn, from_causallearn
+    >>> graph = as_causallearn(NamedGraph(["a", "b"], [Edge("a", "b", 0.5)]))  # doctest: +SKIP
+    >>> from_causallearn(graph).edges  # doctest: +SKIP
+    [Edge(source='a', target='b', weight=1.0, directed=True, probability=None)]
+    """
+    if not hasattr(graph, "get_graph_edges"):
+        raise InvalidInputError(
+            f"graph must be a GeneralGraph of causal-learn, such as the attribute G of the result of pc. Got {type(graph)}."
+        )
+    edges = []
+    for edge in graph.get_graph_edges():
+        marks = (edge.get_endpoint1().name, edge.get_endpoint2().name)
+        if marks not in (("TAIL", "ARROW"), ("TAIL", "TAIL")):
+            raise InvalidInputError(f"graph must have edges --> and --- only, as DAGs and CPDAGs have. Got {edge}.")
+        edges.append(Edge(edge.get_node1().get_name(), edge.get_node2().get_name(), 1.0, marks[1] == "ARROW"))
+    return NamedGraph(_distinct(graph.get_node_names()), edges)
 
 
 def as_graphml(graph: NamedGraph) -> bytes:
@@ -160,7 +322,7 @@ def as_graphml(graph: NamedGraph) -> bytes:
 def as_dot(graph: NamedGraph) -> bytes:
     """For Graphviz: edges have the colours of all other pictures; the exact weight is their attribute ``effect``.
 
-    Edges without a direction have no arrowhead (``dir=none``).
+    Edges without a direction have no arrowhead (``dir=none``). Those with a probability have it as an attribute.
 
     Examples
     --------
@@ -183,6 +345,7 @@ def as_dot(graph: NamedGraph) -> bytes:
         # Graphviz has a meaning of its own for the attribute weight, which must not be negative there.
         attributes = f'label="{edge.weight:.2f}", color="{colour}", effect="{edge.weight!r}"'
         attributes += "" if edge.directed else ", dir=none"
+        attributes += "" if edge.probability is None else f', probability="{edge.probability!r}"'
         lines.append(f"  {_quoted(edge.source)} -> {_quoted(edge.target)} [{attributes}];")
     return ("\n".join([*lines, "}"]) + "\n").encode()
 
@@ -190,3 +353,10 @@ def as_dot(graph: NamedGraph) -> bytes:
 def _quoted(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'
+
+
+def _distinct(names: Sequence[str]) -> Sequence[str]:
+    twice = sorted({name for name in names if list(names).count(name) > 1})
+    if twice:
+        raise InvalidInputError(f"Names of nodes must differ. Found more than once: {listed(twice)}.")
+    return names

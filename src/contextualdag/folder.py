@@ -25,7 +25,7 @@ from contextualdag.files import look, read_folder, replace_folder
 
 __all__ = ["FORMAT_VERSION", "load_folder", "save_folder"]
 
-FORMAT_VERSION = 5
+FORMAT_VERSION = 6
 
 _FORMAT = "contextualdag"
 _METADATA = "metadata.json"
