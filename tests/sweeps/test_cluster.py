@@ -309,7 +309,7 @@ def test_folders_that_are_not(tmp_path):
 
 
 def test_a_scheduler_that_does_not_answer(tmp_path, monkeypatch):
-    monkeypatch.setattr(cluster, "_CONNECT_SECONDS", 1)
+    monkeypatch.setattr("contextualdag.cluster._CONNECT_SECONDS", 1)
     with socket.create_server(("127.0.0.1", 0)) as silent, socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))  # kept, but nobody listens
         for end in (silent, closed):
@@ -337,7 +337,7 @@ def test_a_scheduler_given_by_address(cells, tmp_path):
 def test_a_scheduler_that_goes_away(cells, tmp_path, monkeypatch):
     from distributed import LocalCluster
 
-    monkeypatch.setattr(cluster, "_CONNECT_SECONDS", 2)
+    monkeypatch.setattr("contextualdag.cluster._CONNECT_SECONDS", 2)
     local = LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None, silence_logs=logging.CRITICAL)
     with pytest.raises(SweepError, match="went away"):
         run_sweep(

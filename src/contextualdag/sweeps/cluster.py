@@ -4,7 +4,6 @@ The process that calls `run_sweep` writes the results as they arrive, so the wor
 cells survive any crash, and the next run does the rest.
 """
 
-import asyncio
 import contextlib
 import json
 import logging
@@ -12,11 +11,11 @@ import os
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from contextualdag.checks import is_count, require
+from contextualdag.cluster import client_of, require_distributed
 from contextualdag.errors import InvalidParameterError, SweepError
 from contextualdag.sweeps.store import (
     Cell,
@@ -33,7 +32,6 @@ from contextualdag.sweeps.store import (
 if TYPE_CHECKING:
     from distributed import Client
 
-_CONNECT_SECONDS = 10
 # Number of workers that may die under a cell before it counts as failed. Dask also blames cells that only waited there.
 _ALLOWED_DEATHS = 3
 
@@ -151,45 +149,12 @@ def _attempt(text: str, run_cell: Callable[[dict[str, Any]], list[Row]]) -> tupl
 
 @contextlib.contextmanager
 def _client(scheduler: str | None, n_workers: int | None, threads_per_worker: int) -> "Iterator[Client]":
-    try:
-        from distributed import Client
-    except ImportError as error:
-        raise ImportError(
-            'Sweeps need the package distributed, which is not installed. Try: pip install "contextualdag[sweeps]"'
-        ) from error
+    require_distributed("Sweeps")
     with contextlib.ExitStack() as stack:
         address = scheduler
         if address is None:
             address = stack.enter_context(_local_cluster(n_workers or os.cpu_count() or 1, threads_per_worker))
-        else:
-            _check_answers(address)
-        client = stack.enter_context(Client(address, timeout=_CONNECT_SECONDS, set_as_default=False))  # type: ignore[no-untyped-call]
-        if scheduler is not None and not client.nthreads():
-            _logger.warning("The scheduler at %s has no workers yet; the sweep waits for them.", scheduler)
-        yield client
-
-
-def _check_answers(address: str) -> None:
-    """Connect to the scheduler once. A Dask client alone would wait forever where something else listens."""
-    from distributed.comm.core import connect
-    from distributed.security import Security
-
-    async def connect_once() -> None:
-        arguments = Security().get_connection_args("client")  # type: ignore[no-untyped-call]
-        async with asyncio.timeout(_CONNECT_SECONDS):
-            comm = await connect(address, timeout=_CONNECT_SECONDS, **arguments)  # type: ignore[no-untyped-call]
-        await comm.close()
-
-    try:
-        # In a thread, since a notebook has an event loop of its own.
-        with ThreadPoolExecutor(1) as thread:
-            thread.submit(asyncio.run, connect_once()).result()
-    # Whatever listens there may answer anything, so any error is possible.
-    except Exception as error:
-        raise SweepError(
-            f"No dask scheduler answered at {address} within {_CONNECT_SECONDS} seconds ({str(error) or 'no answer'}). "
-            "Check the address and that the scheduler runs (`dask scheduler`), or leave it out to use this machine."
-        ) from error
+        yield stack.enter_context(client_of(address))
 
 
 @contextlib.contextmanager
