@@ -1,13 +1,14 @@
-"""What a model remembers of its contexts."""
+"""How contexts become numbers, and what a model remembers of them."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from contextualdag import ContextualDAG, FixedDAG
-from contextualdag.errors import InvalidParameterError, NotFittedError
-
-pytestmark = pytest.mark.slow
+from contextualdag import ClusteredDAG, ContextualDAG, FixedDAG, SortedDAG
+from contextualdag.contexts import ContextEncoder, ContextSummary, find_category
+from contextualdag.errors import InvalidInputError, InvalidParameterError, NotFittedError
+from contextualdag.explorer.graphs import FittedGraphs
+from contextualdag.report.model import write_model_report
 
 
 @pytest.fixture(scope="module")
@@ -18,6 +19,7 @@ def model():
     return ContextualDAG(hidden_layers=(8,), max_epochs=5, random_state=0).fit(X, Z)
 
 
+@pytest.mark.slow
 def test_summary_covers_all_rows_and_no_more(model):
     table = model.context_summary_.set_index("feature")
     numbers = table.loc["age", ["low", "q25", "median", "q75", "high"]].to_numpy(float)
@@ -26,6 +28,7 @@ def test_summary_covers_all_rows_and_no_more(model):
     assert table["kind"].tolist() == ["number", "category"]
 
 
+@pytest.mark.slow
 def test_typical_contexts_are_contexts(model):
     assert model.typical_context().to_dict("records") == [{"age": pytest.approx(40), "site": "b"}]
     assert float(model.typical_context(0.1)["age"].iloc[0]) == pytest.approx(24)
@@ -34,11 +37,13 @@ def test_typical_contexts_are_contexts(model):
         model.typical_context(2)
 
 
+@pytest.mark.slow
 def test_outside(model):
     Z = pd.DataFrame({"age": [19.9, 20, 60, 60.1], "site": ["a"] * 4})
     assert model.is_outside(Z).tolist() == [True, False, False, True]
 
 
+@pytest.mark.slow
 def test_saved_with_the_model(model, tmp_path):
     model.save(tmp_path / "model")
     loaded = ContextualDAG.load(tmp_path / "model")
@@ -50,3 +55,183 @@ def test_unfitted():
     for ask in (lambda m: m.context_summary_, lambda m: m.typical_context(), lambda m: m.is_outside([[0.0]])):
         with pytest.raises(NotFittedError):
             ask(FixedDAG())
+
+
+def summary_of(values, name="z", period=None):
+    encoder = ContextEncoder.learn(pd.DataFrame({name: values}), {} if period is None else {name: period})
+    return ContextSummary.learn(encoder, encoder.encode(pd.DataFrame({name: values})))
+
+
+def test_cyclic_features_are_sines_and_cosines():
+    encoder = ContextEncoder.learn(np.array([[0.0, 5], [6, 5], [12, 5], [30, 5]]), {"z1": 24})
+    np.testing.assert_array_equal(
+        encoder.encode([[0, 5], [6, 5], [12, 5], [30, 5]])[:, :2], [[0, 1], [1, 0], [0, -1], [1, 0]]
+    )
+    assert encoder.feature_names == ["sine of z1", "cosine of z1", "z2"]
+    assert encoder.columns_of_features == {"z1": (0, 1), "z2": (2,)}
+    # Neighbours across the end are as near as any others.
+    encoded = encoder.encode(np.array([[hour, 0] for hour in range(25)]))
+    np.testing.assert_allclose(np.linalg.norm(np.diff(encoded, axis=0), axis=1), 2 * np.sin(np.pi / 24), atol=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("values", "period", "seen"),
+    [
+        ([0, 23, 24, 25, -1, 49.5], 24, [0, 23, 0, 1, 23, 1.5]),
+        ([1, 6, 12], 12, [1, 6, 12]),  # months stay 1 to 12
+        ([-180, 0, 90, 180], 360, [-180, 0, 90, -180]),
+        ([0.0, 0.1, 0.9], 1.0, [0, 0.1, 0.9]),
+    ],
+)
+def test_people_see_cyclic_features_as_in_their_table(values, period, seen):
+    encoder = ContextEncoder.learn(pd.DataFrame({"z": values}), {"z": period})
+    assert encoder.as_seen(encoder.encode(pd.DataFrame({"z": values})))[:, 0].tolist() == seen
+
+
+def test_the_range_of_a_cyclic_feature():
+    hours = summary_of(np.arange(24), "hour", 24)
+    (feature,) = hours.features
+    assert (feature.low, feature.high, feature.beyond(0.15)) == (0, 24, (0, 24))
+    assert not hours.outside(hours.encoder.encode([[23.5], [-1], [47]])).any()
+    assert hours.table()[["kind", "low", "high"]].to_numpy().tolist() == [["cyclic", 0, 23]]
+    day = summary_of(np.arange(8, 19), "hour", 24)
+    (feature,) = day.features
+    assert (feature.low, feature.high, feature.beyond(0.15)) == (8, 18, (6.5, 19.5))
+    assert day.outside(day.encoder.encode([[12], [36], [3], [20]])).tolist() == [False, False, True, True]
+    assert [feature.contains(hour) for hour in (12, 36, 3)] == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("cyclic", "sentence"),
+    [
+        ({"huor": 24}, r"'cyclic' parameter names 'huor', which is no context feature\. Did you mean 'hour'\?"),
+        ({"site": 2}, r"Context column 'site' is cyclic, so it must hold numbers"),
+        ({"hour": 0}, r"'cyclic' parameter of FixedDAG must be None or a dict .* positive periods"),
+        ({"hour": None}, r"'cyclic' parameter of FixedDAG must be None or a dict"),
+        (["hour"], r"'cyclic' parameter of FixedDAG must be None or a dict"),
+    ],
+)
+def test_bad_periods(cyclic, sentence):
+    Z = pd.DataFrame({"hour": np.arange(40) % 24, "site": ["a", "b"] * 20})
+    with pytest.raises((InvalidInputError, InvalidParameterError), match=sentence):
+        FixedDAG(cyclic=cyclic).fit(np.random.default_rng(0).standard_normal((40, 2)), Z)
+
+
+def test_a_period_without_a_context():
+    with pytest.raises(InvalidParameterError, match="names 'hour', but there is no context"):
+        FixedDAG(cyclic={"hour": 24}).fit(np.random.default_rng(0).standard_normal((40, 2)))
+
+
+@pytest.fixture(scope="module")
+def by_hour():
+    """An edge from a to b whose weight is the cosine of the hour."""
+    rng = np.random.default_rng(0)
+    X, hour = rng.standard_normal((800, 2)), rng.uniform(0, 24, 800)
+    X[:, 1] += 1.5 * np.cos(2 * np.pi * hour / 24) * X[:, 0]
+    Z = pd.DataFrame(
+        {"hour": hour, "grade": pd.Categorical(rng.choice(["low", "high"], 800), ["low", "high"], ordered=True)}
+    )
+    settings = {"hidden_layers": (16,), "n_members": 1, "n_budgets": 8, "learning_rate": 0.02, "structure": "varying"}
+    return ContextualDAG(**settings, cyclic={"hour": np.int64(24)}, max_epochs=60, random_state=0).fit(
+        pd.DataFrame(X, columns=["a", "b"]), Z
+    )
+
+
+def graph(model, hour):
+    return model.adjacency(pd.DataFrame({"hour": [hour], "grade": ["low"]}))[0]
+
+
+@pytest.mark.slow
+def test_the_graph_goes_around_the_clock(by_hour):
+    np.testing.assert_array_equal(graph(by_hour, 24), graph(by_hour, 0))
+    np.testing.assert_array_equal(graph(by_hour, 25), graph(by_hour, 1))
+    np.testing.assert_allclose(graph(by_hour, 23.99), graph(by_hour, 0.01), atol=0.05)
+    assert graph(by_hour, 0)[0, 1] == pytest.approx(1.5, abs=0.3)
+    assert graph(by_hour, 12)[0, 1] == pytest.approx(-1.5, abs=0.3)
+    assert set(by_hour.context_test_.features) == {"hour", "grade"}
+
+
+@pytest.mark.slow
+def test_everything_along_a_feature_sees_the_hour(by_hour, tmp_path):
+    assert list(by_hour.typical_context().columns) == ["hour", "grade"]
+    assert 0 <= by_hour.typical_context(1)["hour"].iloc[0] < 24
+    by_hour.save(tmp_path / "model")
+    loaded = ContextualDAG.load(tmp_path / "model")
+    assert loaded.cyclic == {"hour": 24}
+    assert loaded._preparation.contexts.encoder == by_hour._preparation.contexts.encoder
+    np.testing.assert_array_equal(graph(loaded, 25), graph(by_hour, 1))
+    hours = FittedGraphs(loaded).features[0]
+    assert (hours.name, hours.bounds) == ("hour", (0, 24))
+    write_model_report(loaded, tmp_path / "report.html")
+    assert "sine" not in (tmp_path / "report.html").read_text()
+    axes = loaded.plot_edge("a", "b", "hour")
+    assert axes.get_xlim()[0] > -2
+    assert axes.get_xlim()[1] < 26
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "model",
+    [
+        FixedDAG(cyclic={"z1": 24}, random_state=0),
+        ClusteredDAG(cyclic={"z1": 24}, n_clusters=2, random_state=0),
+        SortedDAG(cyclic={"z1": 24}, order=[0, 1], hidden_layers=(8,), n_members=1, max_epochs=5, random_state=0),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_the_other_estimators_go_around_the_clock(model):
+    rng = np.random.default_rng(0)
+    hour = rng.choice([23.0, 0, 11, 12], 200)
+    X = rng.standard_normal((200, 2))
+    X[:, 1] += np.where(np.isin(hour, [23, 0]), 1.5, -1.5) * X[:, 0]
+    model.fit(X, hour)
+    W = model.adjacency(np.array([[0.0], [24], [23], [11], [12]]))
+    np.testing.assert_array_equal(W[0], W[1])
+    if isinstance(model, ClusteredDAG):  # as numbers, 23 and 0 would be in different clusters
+        np.testing.assert_array_equal(W[0], W[2])
+        np.testing.assert_array_equal(W[3], W[4])
+        assert (W[0] != W[3]).any()
+
+
+def test_ordered_categories_are_numbers():
+    levels = ["low", "middle", "high"]
+    Z = pd.DataFrame({"grade": pd.Categorical(["high", "low", "low", "high", "low"], levels, ordered=True)})
+    encoder = ContextEncoder.learn(Z)
+    assert encoder.encode(Z)[:, 0].tolist() == [2, 0, 0, 2, 0]
+    assert encoder.encode(pd.DataFrame({"grade": ["middle"]})).tolist() == [[1]]
+    summary = ContextSummary.learn(encoder, encoder.encode(Z))
+    assert summary.features[0].shares == {"low": 0.6, "middle": 0, "high": 0.4}
+    assert summary.typical(0.5).to_dict("records") == [{"grade": "low"}]
+    unordered = ContextEncoder.learn(pd.DataFrame({"grade": pd.Categorical(Z["grade"], levels, ordered=False)}))
+    assert unordered.feature_names == ["grade=high", "grade=low"]
+
+
+def test_numbers_and_truth_values_that_are_categories():
+    Z = pd.DataFrame({"sex": pd.Categorical([0.0, 1, 1, 0, 1]), "flag": [True, False, True, True, False]})
+    encoder = ContextEncoder.learn(Z)
+    assert encoder.categories == (("0.0", "1.0"), ("False", "True"))
+    again = pd.DataFrame({"sex": [1, 0], "flag": ["TRUE", "false"]})
+    np.testing.assert_array_equal(encoder.encode(again), [[0, 1, 0, 1], [1, 0, 1, 0]])
+    assert find_category("1", ["01", "1"]) == "1"
+    assert find_category("a", ["A"]) is None
+
+
+@pytest.mark.parametrize(
+    ("column", "sentence"),
+    [
+        (pd.date_range("2020", periods=9), r"'z' holds dates\. Code it as a number, such as days since a start"),
+        (pd.date_range("2020", periods=9, tz="UTC"), "'z' holds dates"),
+        (pd.to_timedelta(np.arange(9), unit="h"), "'z' holds dates"),
+        ([f"2020-01-0{k}" for k in range(1, 10)], "has 9 different values in 9 rows.* too many .* a date as days since"),
+        ([f"person {k}" for k in range(9)], r"has 9 different values in 9 rows.* code it as a number\.$"),
+        (["a", pd.NA, "b"], r"Column 'z' has 1 missing values"),
+    ],
+)
+def test_columns_that_are_no_context(column, sentence):
+    with pytest.raises(InvalidInputError, match=sentence):
+        ContextEncoder.learn(pd.DataFrame({"z": column}))
+
+
+def test_a_context_that_does_not_vary_but_for_rounding():
+    (feature,) = summary_of(np.full(7, 0.1) * [1, 1, 1, 1 + 1e-15, 1, 1, 1]).features
+    assert not feature.varies

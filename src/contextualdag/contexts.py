@@ -1,22 +1,42 @@
 """Contextual features: how columns become numbers, and what a model remembers of the contexts it was fitted on.
 
 It remembers quantiles of every numeric feature and shares of every category, and no row of the data.
+
+Networks see encoded columns: a number as it is, a cyclic one as its sine and cosine, an ordered category as 0, 1, 2 and so
+on, any other as one indicator for each category. People see a feature as it is in their table: a cyclic one within one
+period, categories by name.
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from contextualdag.errors import InvalidInputError
-from contextualdag.tables import Array, check_finite, columns, has_names, is_numeric
+from contextualdag.checks import did_you_mean, listed
+from contextualdag.errors import InvalidInputError, InvalidParameterError
+from contextualdag.tables import (
+    Array,
+    category_levels,
+    check_finite,
+    check_size,
+    columns,
+    has_names,
+    is_date,
+    is_missing,
+    is_numeric,
+    too_many_categories,
+    varying,
+)
 
 if TYPE_CHECKING:
     import pandas
 
 N_QUANTILES = 101
+OPEN = 0.25  # of a period: where the data leave a wider gap across its end, they do not cover it
+DIGITS = 12  # of sine and cosine, so that the sine of half a period is zero
 
 
 @dataclass(frozen=True)
@@ -31,11 +51,14 @@ class ContextFeature:
         101 values from the smallest to the largest; empty for categories.
     shares : dict of str to float
         Share of rows in each category; empty for numbers.
+    cycle : (float, float), optional
+        Where a cyclic number begins, and its period; values are within that.
     """
 
     name: str
     quantiles: tuple[float, ...]
     shares: dict[str, float]
+    cycle: tuple[float, float] | None = None
 
     @property
     def is_number(self) -> bool:
@@ -43,19 +66,46 @@ class ContextFeature:
         return bool(self.quantiles)
 
     @property
+    def is_full_circle(self) -> bool:
+        """Whether it is cyclic and the data cover its period, so that no value is outside."""
+        if self.cycle is None:
+            return False
+        return self.quantiles[0] + self.cycle[1] - self.quantiles[-1] <= OPEN * self.cycle[1]
+
+    @property
     def low(self) -> float:
-        """Smallest value in the data; NaN for categories."""
+        """Smallest value in the data, the start of the period for a full circle; NaN for categories."""
+        if self.cycle is not None and self.is_full_circle:
+            return self.cycle[0]
         return self.quantiles[0] if self.is_number else math.nan
 
     @property
     def high(self) -> float:
-        """Largest value in the data; NaN for categories."""
+        """Largest value in the data, the end of the period for a full circle; NaN for categories."""
+        if self.cycle is not None and self.is_full_circle:
+            return sum(self.cycle)
         return self.quantiles[-1] if self.is_number else math.nan
 
     @property
     def varies(self) -> bool:
         """Whether the data have more than one value of it."""
-        return self.high > self.low if self.is_number else len(self.shares) > 1
+        if self.is_number:
+            return bool(varying(np.array(self.quantiles)[:, None])[0])
+        return sum(share > 0 for share in self.shares.values()) > 1
+
+    def contains(self, value: float) -> bool:
+        """Whether a number is within the range of the data; a cyclic one by its place in the period."""
+        if self.cycle is not None:
+            value = float(_wrapped(np.array([value]), self.cycle)[0])
+        return self.low <= value <= self.high
+
+    def beyond(self, share: float) -> tuple[float, float]:
+        """The range of the data and a share of it on either side, but no more than one period of a cyclic number."""
+        margin = share * (self.high - self.low)
+        low, high = self.low - margin, self.high + margin
+        if self.cycle is None:
+            return low, high
+        return max(low, self.cycle[0]), min(high, sum(self.cycle))
 
     def typical(self, quantile: float) -> float | str:
         """A quantile of a number, the most frequent of categories."""
@@ -66,44 +116,82 @@ class ContextFeature:
 
 @dataclass(frozen=True)
 class ContextEncoder:
-    """How context columns become numbers: numeric ones as they are, the others as one indicator for each category.
+    """How context columns become numbers.
 
     A model without a context has one without columns, which encodes anything of n rows as an array (n, 0).
     """
 
     names: tuple[str, ...]
     categories: tuple[tuple[str, ...] | None, ...]  # None for a numeric column
+    ordered: frozenset[str] = frozenset()  # columns whose categories have an order
+    cycles: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # start and period of cyclic columns
 
     @classmethod
-    def learn(cls, Z: Any) -> "ContextEncoder":
-        """Take names and categories from the training data."""
+    def learn(cls, Z: Any, cyclic: Mapping[str, float] | None = None) -> "ContextEncoder":
+        """Take names and categories from the training data, and periods from the parameter `cyclic`."""
         found, names = columns(Z, "Z", "z")
+        levels = category_levels(Z)
         kinds: list[tuple[str, ...] | None] = []
         for name, column in zip(names, found, strict=True):
-            if is_numeric(column):
+            _refuse_dates(column, name)
+            if is_numeric(column) and name not in levels:
                 kinds.append(None)
-            else:
-                _check_complete(column, name)
-                kinds.append(tuple(sorted({str(value) for value in column})))
-        return cls(tuple(names), tuple(kinds))
+                continue
+            _check_complete(column, name)
+            given, is_ordered = levels.get(name, ((), False))
+            kinds.append(given if is_ordered else _learn_categories(column, name))
+        ordered = frozenset(name for name, (_, is_ordered) in levels.items() if is_ordered)
+        cycles = _learn_cycles(
+            dict(cyclic or {}), dict(zip(names, found, strict=True)), dict(zip(names, kinds, strict=True))
+        )
+        return cls(tuple(names), tuple(kinds), ordered, cycles)
 
     @property
     def feature_names(self) -> list[str]:
         """Names of the encoded columns."""
-        names = []
+        names: list[str] = []
         for name, categories in zip(self.names, self.categories, strict=True):
-            names += [name] if categories is None else [f"{name}={category}" for category in categories]
+            if name in self.cycles:
+                names += [f"sine of {name}", f"cosine of {name}"]
+            elif categories is None or name in self.ordered:
+                names.append(name)
+            else:
+                names += [f"{name}={category}" for category in categories]
         return names
 
     @property
     def columns_of_features(self) -> dict[str, tuple[int, ...]]:
         """The encoded columns of each feature."""
-        found, first = {}, 0
+        widths = [
+            2 if name in self.cycles else 1 if categories is None or name in self.ordered else len(categories)
+            for name, categories in zip(self.names, self.categories, strict=True)
+        ]
+        return self._places(widths)
+
+    @property
+    def seen_columns(self) -> dict[str, tuple[int, ...]]:
+        """The columns of each feature in the array of `as_seen`."""
+        return self._places([1 if categories is None else len(categories) for categories in self.categories])
+
+    def as_seen(self, encoded: Array) -> Array:
+        """Encoded contexts as people see them: a number in one column, categories in one indicator each."""
+        seen = []
+        places = self.columns_of_features
         for name, categories in zip(self.names, self.categories, strict=True):
-            width = 1 if categories is None else len(categories)
-            found[name] = tuple(range(first, first + width))
-            first += width
-        return found
+            values = encoded[:, list(places[name])]
+            if name in self.cycles:
+                start, period = self.cycles[name]
+                turned = np.arctan2(values[:, :1], values[:, 1:]) / (2 * np.pi) * period
+                values = _wrapped(turned, (start, period))
+            elif categories is not None and name in self.ordered:
+                values = (values == np.arange(len(categories))).astype(np.float64)
+            seen.append(values)
+        return np.concatenate(seen, axis=1) if seen else encoded
+
+    def _places(self, widths: list[int]) -> dict[str, tuple[int, ...]]:
+        ends = np.cumsum(widths).tolist()
+        places = zip(self.names, ends, widths, strict=True)
+        return {name: tuple(range(end - width, end)) for name, end, width in places}
 
     def encode(self, Z: Any) -> Array:
         """Z as an array (n, m) of finite numbers."""
@@ -121,17 +209,24 @@ class ContextEncoder:
             raise InvalidInputError(
                 f"Z has {len(found)} columns; the model was fitted on {len(self.names)}: {list(self.names)}."
             )
-        encoded = []
+        encoded: list[NDArray[Any]] = []
         for name, categories, column in zip(self.names, self.categories, found, strict=True):
-            encoded += [_number(column, name)] if categories is None else _indicators(column, name, categories)
-        array = np.stack(encoded, axis=1)
+            if name in self.cycles:
+                encoded += _sine_and_cosine(_number(column, name), name, self.cycles[name][1])
+            elif categories is None:
+                encoded.append(_number(column, name))
+            else:
+                codes = _codes(column, name, categories)
+                encoded += [codes] if name in self.ordered else [codes == code for code in range(len(categories))]
+        array = np.stack(encoded, axis=1).astype(np.float64)
         check_finite(array, self.feature_names, "Z")
+        check_size(array, self.feature_names, "Z")
         return array
 
 
 @dataclass(frozen=True)
 class ContextSummary:
-    """Quantiles (101, m) of the encoded training contexts, from the smallest value to the largest, and their means (m,)."""
+    """Quantiles (101, m) of the training contexts as people see them, from smallest to largest value, and means (m,)."""
 
     encoder: ContextEncoder
     quantiles: Array
@@ -140,25 +235,32 @@ class ContextSummary:
     @classmethod
     def learn(cls, encoder: ContextEncoder, Z: Array) -> "ContextSummary":
         """From encoded contexts."""
-        return cls(encoder, np.quantile(Z, np.linspace(0, 1, N_QUANTILES), axis=0), Z.mean(0))
+        seen = encoder.as_seen(Z)
+        return cls(encoder, np.quantile(seen, np.linspace(0, 1, N_QUANTILES), axis=0), seen.mean(0))
 
     @property
     def features(self) -> tuple[ContextFeature, ...]:
         """The features, in the order of the columns."""
-        found, first = [], 0
+        found = []
+        places = self.encoder.seen_columns
         for name, categories in zip(self.encoder.names, self.encoder.categories, strict=True):
-            count = 1 if categories is None else len(categories)
             if categories is None:
-                found.append(ContextFeature(name, tuple(map(float, self.quantiles[:, first])), {}))
+                quantiles = tuple(map(float, self.quantiles[:, places[name][0]]))
+                found.append(ContextFeature(name, quantiles, {}, self.encoder.cycles.get(name)))
             else:
-                shares = map(float, self.means[first : first + count])
+                shares = map(float, self.means[list(places[name])])
                 found.append(ContextFeature(name, (), dict(zip(categories, shares, strict=True))))
-            first += count
         return tuple(found)
 
     def outside(self, Z: Array) -> Array:
         """Which encoded contexts lie outside the training range in some feature, (n,)."""
-        beyond: Array = (np.clip(Z, self.quantiles[0], self.quantiles[-1]) != Z).any(1)
+        low, high = self.quantiles[0].copy(), self.quantiles[-1].copy()
+        for feature in self.features:
+            if feature.is_full_circle:
+                place = self.encoder.seen_columns[feature.name][0]
+                low[place], high[place] = feature.low, feature.high
+        seen = self.encoder.as_seen(Z)
+        beyond: Array = (np.clip(seen, low, high) != seen).any(1)
         return beyond
 
     def typical(self, quantile: float) -> "pandas.DataFrame":
@@ -175,16 +277,97 @@ class ContextSummary:
         for feature in self.features:
             if feature.is_number:
                 quartiles = dict(zip(("low", "q25", "median", "q75", "high"), feature.quantiles[::25], strict=True))
-                rows.append({"feature": feature.name, "kind": "number", **quartiles})
+                kind = "number" if feature.cycle is None else "cyclic"
+                rows.append({"feature": feature.name, "kind": kind, **quartiles})
             else:
                 rows.append({"feature": feature.name, "kind": "category", "shares": feature.shares})
         return pd.DataFrame(rows, columns=["feature", "kind", "low", "q25", "median", "q75", "high", "shares"])
 
 
+def find_category(value: object, categories: tuple[str, ...] | list[str]) -> str | None:
+    """The category that a value means: the same text, an equal number, or the same of true and false.
+
+    Examples
+    --------
+    >>> from contextualdag.contexts import find_category
+    >>> find_category(1, ["0.0", "1.0"]), find_category("true", ["False", "True"]), find_category("c", ["a", "b"])
+    ('1.0', 'True', None)
+    """
+    text = str(value)
+    if text in categories:
+        return text
+    meant = _meaning(text)
+    return next((category for category in categories if meant is not None and _meaning(category) == meant), None)
+
+
+def _meaning(text: str) -> float | str | None:
+    """The number or truth value that a text stands for; None if it is neither."""
+    if text.strip().lower() in ("true", "false"):
+        return text.strip().lower()
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
 def _check_complete(column: NDArray[Any], name: str) -> None:
-    missing = sum(value is None or value != value for value in column)
+    missing = sum(is_missing(value) for value in column)
     if missing:
         raise InvalidInputError(f"Z must be complete. Column '{name}' has {missing} missing values. Drop or impute them.")
+
+
+def _refuse_dates(column: NDArray[Any], name: str) -> None:
+    if is_date(column):
+        raise InvalidInputError(
+            f"Context column '{name}' holds dates. Code it as a number, such as days since a start, for what changes as "
+            f"time goes by; or as the month or the hour with a period, cyclic={{'month': 12}}, for what comes back."
+        )
+
+
+def _learn_categories(column: NDArray[Any], name: str) -> tuple[str, ...]:
+    values = [str(value) for value in column]
+    different = sorted(set(values))
+    problem = too_many_categories(len(different), len(values), values[0]) if values else ""
+    if problem:
+        raise InvalidInputError(f"Context column '{name}' {problem}")
+    return tuple(different)
+
+
+def _learn_cycles(
+    cyclic: dict[str, float], found: dict[str, NDArray[Any]], kinds: dict[str, tuple[str, ...] | None]
+) -> dict[str, tuple[float, float]]:
+    """Start and period of each cyclic column."""
+    cycles = {}
+    for name, period in cyclic.items():
+        if name not in found:
+            raise InvalidParameterError(
+                f"The 'cyclic' parameter names '{name}', which is no context feature.{did_you_mean(name, list(found))} "
+                f"Those of Z are: {listed(list(found))}."
+            )
+        if kinds[name] is not None:
+            raise InvalidInputError(f"Context column '{name}' is cyclic, so it must hold numbers. It holds categories.")
+        values = found[name].astype(np.float64)
+        values = values[np.isfinite(values)]
+        low, high = (values.min(), values.max()) if len(values) else (0.0, 0.0)
+        # Months are seen as 1 to 12 and angles as -180 to 180, if that is how they come.
+        from_zero = (low >= 0 and high < period) or high - low > period
+        cycles[name] = (0.0 if from_zero else float(low), float(period))
+    return cycles
+
+
+def _wrapped(values: Array, cycle: tuple[float, float]) -> Array:
+    """Cyclic values within one period, without the rounding errors of sines."""
+    start, period = cycle
+    digits = 9 - math.floor(math.log10(period))
+    inside = np.round(start + np.mod(values - start, period), digits)
+    wrapped: Array = np.where(inside >= start + period, start, inside) + 0.0
+    return wrapped
+
+
+def _sine_and_cosine(values: Array, name: str, period: float) -> list[NDArray[Any]]:
+    check_finite(values[:, None], [name], "Z")
+    angle = 2 * np.pi * (np.mod(values, period) / period)
+    return [np.round(np.sin(angle), DIGITS), np.round(np.cos(angle), DIGITS)]
 
 
 def _number(column: NDArray[Any], name: str) -> Array:
@@ -195,12 +378,15 @@ def _number(column: NDArray[Any], name: str) -> Array:
     return column.astype(np.float64)
 
 
-def _indicators(column: NDArray[Any], name: str, categories: tuple[str, ...]) -> list[Array]:
+def _codes(column: NDArray[Any], name: str, categories: tuple[str, ...]) -> NDArray[np.int64]:
+    """Places of values among the categories."""
     _check_complete(column, name)
-    values = np.array([str(value) for value in column], dtype=object)
-    unknown = sorted(set(values) - set(categories))
+    values = [str(value) for value in column]
+    meant = {value: find_category(value, categories) for value in set(values)}
+    unknown = sorted(value for value, category in meant.items() if category is None)
     if unknown:
         raise InvalidInputError(
             f"Context column '{name}' has categories that were not seen in fit: {unknown}. Known: {list(categories)}."
         )
-    return [(values == category).astype(np.float64) for category in categories]
+    place = {value: categories.index(category) for value, category in meant.items() if category is not None}
+    return np.array([place[value] for value in values], dtype=np.int64)

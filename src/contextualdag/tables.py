@@ -1,5 +1,7 @@
 """From the user's tables to checked arrays, with names kept."""
 
+import datetime
+import re
 from collections.abc import Sequence
 from numbers import Real
 from typing import Any
@@ -14,26 +16,43 @@ from contextualdag.errors import InvalidInputError
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
+ROUNDING = 1e-12  # range of a column, as a share of its largest value, up to which it is one number with rounding errors
+LARGEST = float(np.finfo(np.float32).max)
+MOST = 1e150  # squares are finite up to here
+WIDE = 1e30  # ratio of values of which scaling leaves nothing of the smaller
+FEW_VALUES = 3  # which may all be different without being too many categories
+LIKE_A_DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T].*)?")
 
-def read_variables(X: Any) -> tuple[Array, list[str]]:
-    """X as an array (n, p) of finite numbers, and the names of its columns (x1, x2, ... for an array)."""
+
+def read_variables(X: Any, with_missing: bool = False) -> tuple[Array, list[str]]:
+    """X as an array (n, p) of finite numbers, and the names of its columns (x1, x2, ... for an array).
+
+    Missing values, if they are allowed, are NaN.
+    """
     found, names = columns(X, "X", "x")
     if not found:
         raise InvalidInputError(f"X has 0 feature(s) (shape=({len(X)}, 0)) while a minimum of 2 is required.")
     for name, column in zip(names, found, strict=True):
+        if is_date(column):
+            raise InvalidInputError(
+                f"X must hold numbers, and its column '{name}' holds dates. Drop it, or code it as a number, such as days "
+                "since a start."
+            )
         if not is_numeric(column):
             raise InvalidInputError(
                 f"X must hold numbers, and its column '{name}' holds {_kind(column)}. Drop it, code it as a number, or pass "
                 "it as context (Z), where categories are allowed."
             )
     array = np.stack([column.astype(np.float64) for column in found], axis=1)
-    check_finite(array, names, "X")
+    known = np.where(np.isnan(array), 0, array) if with_missing else array
+    check_finite(known, names, "X")
+    check_size(known, names, "X")
     return array, names
 
 
-def read_columns(X: Any, names: Sequence[str], what: str, owner: str) -> Array:
+def read_columns(X: Any, names: Sequence[str], what: str, owner: str, with_missing: bool = False) -> Array:
     """The variables of a fit in their order: by name where X has names, by position where it has none."""
-    values, found = read_variables(X)
+    values, found = read_variables(X, with_missing)
     if len(found) != len(names):
         raise InvalidInputError(
             f"{what} has {len(found)} features, but {owner} is expecting {len(names)} features as input: {list(names)}."
@@ -50,9 +69,10 @@ def columns(table: Any, what: str, prefix: str) -> tuple[list[NDArray[Any]], lis
     if issparse(table):
         raise InvalidInputError(f"{what} is sparse; sparse data are not supported. Pass a dense array: {what}.toarray().")
     if has_names(table):
-        names = [str(name) for name in table.columns]
+        # The columns of an Arrow table are the data themselves.
+        names = [str(name) for name in getattr(table, "column_names", table.columns)]
     else:
-        array = np.asarray(table)
+        array = _unmasked(table)
         if array.ndim == 1 and what == "Z":  # one context feature
             array = array[:, None]
         if array.ndim != 2:
@@ -68,7 +88,7 @@ def columns(table: Any, what: str, prefix: str) -> tuple[list[NDArray[Any]], lis
         raise InvalidInputError("Z has no columns.")
     if has_names(table):
         frame = nw.from_native(table, eager_only=True)
-        return [frame[:, i].to_numpy() for i in range(len(names))], names
+        return [_numbers_if_all_are(frame[:, i].to_numpy()) for i in range(len(names))], names
     if np.issubdtype(array.dtype, np.complexfloating):
         raise InvalidInputError(f"{what} holds complex numbers. Complex data not supported.")
     return [_numbers_if_all_are(column) for column in array.T], names
@@ -84,11 +104,71 @@ def is_numeric(column: NDArray[Any]) -> bool:
     return bool(np.issubdtype(column.dtype, np.number)) and not np.issubdtype(column.dtype, np.complexfloating)
 
 
+def is_missing(value: Any) -> bool:
+    """Whether a value stands for a missing one: None, NaN, NaT or the NA of pandas."""
+    if value is None or type(value).__name__ == "NAType":
+        return True
+    return isinstance(value, Real | np.datetime64 | datetime.date) and bool(value != value)
+
+
+def is_date(column: NDArray[Any]) -> bool:
+    """Whether a column holds dates, times or spans of time."""
+    if column.dtype.kind in "mM":
+        return True
+    kinds = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
+    there = [value for value in column if not is_missing(value)] if column.dtype == object else []
+    return bool(there) and all(isinstance(value, kinds) for value in there)
+
+
+def category_levels(table: Any) -> dict[str, tuple[tuple[str, ...], bool]]:
+    """For columns of a data frame of pandas that are categorical by type: their levels, and whether these are ordered."""
+    if not nw.dependencies.is_pandas_dataframe(table):
+        return {}
+    types = {str(name): dtype for name, dtype in zip(table.columns, table.dtypes, strict=True)}
+    return {
+        name: (tuple(map(str, dtype.categories)), bool(dtype.ordered))
+        for name, dtype in types.items()
+        if hasattr(dtype, "categories") and hasattr(dtype, "ordered")
+    }
+
+
+def too_many_categories(n_different: int, n_rows: int, example: str) -> str:
+    """The rest of a sentence that begins with the column, if its values hardly ever repeat; else empty."""
+    if n_rows <= FEW_VALUES or n_different <= n_rows / 2:
+        return ""
+    date = "; a date as days since a start, or as its month with a period of 12" if LIKE_A_DATE.fullmatch(example) else ""
+    return (
+        f"has {n_different} different values in {n_rows} rows, such as '{example[:40]}'; that is too many for a category. "
+        f"Leave it out or code it as a number{date}."
+    )
+
+
+def varying(values: Array) -> Flags:
+    """Which columns (n, p) vary by more than rounding errors; a column of .1 can have a standard deviation above zero."""
+    if not len(values):
+        return np.zeros(values.shape[1], dtype=bool)
+    low, high = values.min(0), values.max(0)
+    moves: Flags = high - low > ROUNDING * np.maximum(np.abs(low), np.abs(high))
+    return moves
+
+
+def _unmasked(table: Any) -> NDArray[Any]:
+    """A table as an array, with masked entries as missing values."""
+    if not isinstance(table, np.ma.MaskedArray) or not np.ma.is_masked(table):
+        return np.asarray(table)
+    if is_numeric(table.data):
+        return np.where(table.mask, np.nan, table.data)
+    return np.where(table.mask, None, table.data)  # type: ignore[call-overload, no-any-return]
+
+
 def _numbers_if_all_are(column: NDArray[Any]) -> NDArray[Any]:
-    """An array of objects as numbers where all are numbers."""
-    if column.dtype == object and all(isinstance(value, Real) and not isinstance(value, bool) for value in column):
-        return column.astype(np.float64)
-    return column
+    """An array of objects as numbers where all that are not missing are numbers."""
+    if column.dtype != object or not len(column):
+        return column
+    missing = np.array([is_missing(value) for value in column])
+    if missing.all() or not all(isinstance(value, Real) and not isinstance(value, bool) for value in column[~missing]):
+        return column
+    return np.where(missing, np.nan, column).astype(np.float64)
 
 
 def _kind(column: NDArray[Any]) -> str:
@@ -105,8 +185,56 @@ def check_finite(array: Array, names: list[str], what: str) -> None:
         counts = {name: int(count) for name, count in zip(names, bad.sum(0), strict=True) if count}
         listed = ", ".join(f"'{name}' ({count})" for name, count in counts.items())
         raise InvalidInputError(
-            f"{what} must be finite. Columns with NaN or infinity, and how many: {listed}. Drop or impute them."
+            f"{what} must be finite. Columns with NaN or infinity, and how many: {listed}. Drop these rows or columns, or "
+            'let an estimator impute missing values of X: missing="impute".'
         )
+
+
+def check_size(array: Array, names: list[str], what: str) -> None:
+    """Raise if a column has a value whose square overflows, or one beyond 32-bit numbers among others of usual size."""
+    sizes = np.where(np.isfinite(array), np.abs(array), 0)
+    for name, size, largest in zip(names, sizes.T, sizes.max(0, initial=0), strict=True):
+        if LARGEST < largest <= MOST and largest / np.median(size[size > 0]) < WIDE:
+            continue  # all of that size, which scaling takes away
+        if largest > LARGEST or 0 < largest < 1 / MOST:
+            raise InvalidInputError(
+                f"Column '{name}' of {what} has values too {'large' if largest > 1 else 'small'} to compute with, up to "
+                f"{largest:.1e}. Look for errors in it, or give it in other units."
+            )
+
+
+def check_scaled(scaled: Array, names: Sequence[str], what: str) -> None:
+    """Raise if a column in standard deviations of the fit has values beyond 32-bit numbers."""
+    for name, largest in zip(names, np.abs(scaled).max(0, initial=0), strict=True):
+        if largest > LARGEST:
+            raise InvalidInputError(
+                f"Column '{name}' of {what} has values too large to compute with: {largest:.1e} standard deviations of the "
+                "fit. Look for errors in it."
+            )
+
+
+def check_aligned(X: Any, Z: Any, name: str = "X", other: str = "Z") -> None:
+    """Raise if data frames of pandas have labels of rows that disagree: rows would be paired by position.
+
+    Labels that only count rows from zero say nothing and agree with all, unless they are the same labels in another order.
+    """
+    if not all(nw.dependencies.is_pandas_dataframe(one) or nw.dependencies.is_pandas_series(one) for one in (X, Z)):
+        return
+    left, right = X.index, Z.index
+    if len(left) != len(right) or left.equals(right):
+        return
+    same = bool(left.isin(right).all() and right.isin(left).all())
+    if not same and (_only_counts(left) or _only_counts(right)):
+        return
+    how = "hold the same labels in another order" if same else "hold different labels"
+    raise InvalidInputError(
+        f"The indexes of {name} and {other} {how}, so it is unclear which rows belong together. Align them: {other} = "
+        f"{other}.loc[{name}.index]; or, if rows belong together by position, call reset_index(drop=True) on both."
+    )
+
+
+def _only_counts(index: Any) -> bool:
+    return type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1
 
 
 def check_same_samples(X: Array, Z: Array) -> None:
