@@ -1,10 +1,12 @@
 """Whether the context matters: a permutation test."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from scipy.stats import kstest
 
-from contextualdag.training.context_test import permutation_test
+from contextualdag.training.context_test import _orders, permutation_test
 from contextualdag.training.data import Rows
 
 FEATURES = {"a": (0,), "b": (1,)}
@@ -73,3 +75,42 @@ def test_contexts_that_do_not_vary_and_columns_that_do_not():
 def test_many_rows_are_thinned_out_and_few_are_enough_for_a_p_value():
     assert permutation_test(rows(0, n=2500), FEATURES, 0).n_rows == 2000
     assert 0 < permutation_test(rows(0, n=5), FEATURES, 0).p_value <= 1
+
+
+def persons(seed, n_persons=30, n_each=6):
+    """Covariances that differ from person to person, whatever their context."""
+    generator = torch.Generator().manual_seed(seed)
+    group = torch.arange(n_persons).repeat_interleave(n_each)
+    Z = torch.randn(n_persons, 2, generator=generator)[group]
+    X = torch.randn(len(group), 3, generator=generator)
+    X[:, 1] += 2 * torch.randn(n_persons, generator=generator)[group] * X[:, 0]
+    return Rows(X, Z, group=group)
+
+
+def test_rows_of_one_person_do_not_count_as_many():
+    found = [permutation_test(persons(seed), FEATURES, seed) for seed in range(100)]
+    ignored = [permutation_test(replace(persons(seed), group=None), FEATURES, seed) for seed in range(100)]
+    assert sum(one.p_value <= 0.05 for one in ignored) > 20
+    for values in ([one.p_value for one in found], [one.features["b"] for one in found]):
+        assert sum(value <= 0.05 for value in values) <= 11
+
+
+def test_contexts_that_change_within_groups_are_dealt_out_within_them():
+    group = torch.arange(300) % 20
+    depends = replace(rows(0), group=group)
+    assert permutation_test(depends, FEATURES, 0).p_value < 0.01
+    for order in _orders(depends.Z, group, torch.Generator().manual_seed(0)):
+        assert torch.equal(group[order], group)
+        assert torch.equal(order.sort().values, torch.arange(300))
+    same = depends.Z[:20][group]
+    for order in _orders(same, group, torch.Generator().manual_seed(0))[1:]:
+        moved = same[order]
+        assert all(bool((moved[group == g] == moved[group == g][0]).all()) for g in range(20))
+        assert torch.equal(moved[:20].sort(0).values, same[:20].sort(0).values)
+
+
+def test_groups_of_one_row_are_no_groups():
+    alone = replace(rows(1, depends=False), group=torch.arange(300).flip(0))
+    assert permutation_test(alone, FEATURES, 0).p_value == pytest.approx(
+        permutation_test(replace(alone, group=None), FEATURES, 0).p_value, abs=0.1
+    )

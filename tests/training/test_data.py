@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from contextualdag.training.data import Rows, Split, make_folds, n_held_out, stack
+from contextualdag.training.data import Rows, Split, make_folds, n_held_out, stack, standard_error
 
 
 def a_split(n, n_val, with_mask=False):
@@ -73,3 +73,14 @@ def test_repeated_folds_are_the_same():
     folds = make_folds(a_split(30, 10), 1, seed=0).repeat(3)
     assert len(folds.splits) == 3
     assert torch.equal(folds.splits[2].held_out.X, folds.splits[0].held_out.X)
+
+
+def test_standard_errors_of_groups():
+    generator = torch.Generator().manual_seed(0)
+    values = torch.randn(60, generator=generator, dtype=torch.float64)
+    alone = standard_error(values, None)
+    assert standard_error(values, torch.arange(60)) == pytest.approx(alone)
+    # Copies add nothing: the error is that of one of each, however they are ordered.
+    copies, group = values.repeat(5), torch.arange(60).repeat(5)
+    assert standard_error(copies, group) == pytest.approx(alone)
+    assert standard_error(copies, None) == pytest.approx(alone / 5**0.5)

@@ -8,6 +8,7 @@ from contextualdag.training.data import Rows
 from contextualdag.training.loss import (
     Moments,
     array_residuals,
+    cross_moments,
     errors,
     explained_variance,
     gains,
@@ -17,7 +18,9 @@ from contextualdag.training.loss import (
     moment_errors,
     pair_residuals,
     residuals,
+    response_moments,
     row_errors,
+    weighted_row_errors,
 )
 
 
@@ -117,8 +120,34 @@ def test_moments_give_the_loss_of_graphs_that_do_not_vary(rows, W):
     empty = Moments.of(rows, torch.zeros(7, dtype=torch.int64), n_groups=2)
     assert empty.share.tolist() == [1.0, 0.0]
     assert not empty.S[1].any()
-    with pytest.raises(ValueError, match="all entries scored"):
-        Moments.of(replace(rows, scored=torch.ones(7, 3, dtype=torch.bool)), group, 2)
+
+
+def test_moments_by_response_give_the_loss_of_scored_entries(weighted, W):
+    group, graphs = torch.tensor([0, 1, 0, 0, 1, 1, 0]), W[:2]
+    for weight in (None, weighted.weight):
+        given = replace(weighted, weight=weight)
+        moments = Moments.of(given, group, n_groups=2)
+        assert moments.S.shape == (2, 3, 3, 3)
+        assert moments.loss(graphs) == pytest.approx(float(graph_loss(graphs[group], given)))
+        S = moments.S
+        torch.testing.assert_close(cross_moments(S)[1][0, 2], S[1, 2, 0, 2])
+        torch.testing.assert_close(response_moments(S, 2), S[:, 2])
+    all_scored = Moments.of(replace(weighted, scored=torch.ones(7, 3, dtype=torch.bool)), group, 2)
+    plain = Moments.of(replace(weighted, scored=None), group, 2)
+    torch.testing.assert_close(all_scored.share, plain.share)
+    torch.testing.assert_close(all_scored.S, plain.S[:, None].expand(2, 3, 3, 3))
+
+
+def test_row_errors_with_weights_have_the_loss_as_their_mean(rows, weighted, W):
+    for given in (rows, weighted, replace(weighted, weight=None), replace(weighted, scored=None)):
+        of_rows = weighted_row_errors(errors(residuals(given.X, W)), given)
+        torch.testing.assert_close(of_rows.mean(), graph_loss(W, given))
+
+
+def test_nothing_to_score_is_no_loss(rows, W):
+    nothing = replace(rows, scored=torch.zeros(7, 3, dtype=torch.bool))
+    assert float(graph_loss(W, nothing)) == 0
+    assert not gains(W, nothing).any()
 
 
 def test_moment_errors(rows, W):
@@ -132,3 +161,10 @@ def test_explained_variance_leaves_out_constant_columns():
     assert explained_variance(np.zeros((10, 2)), X) == 1
     assert explained_variance(X - X.mean(0), X) == 0
     assert explained_variance(X[:, 1:], X[:, 1:]) == 0
+
+
+def test_explained_variance_counts_rows_by_weight():
+    rng = np.random.default_rng(0)
+    X, left, weight = rng.standard_normal((20, 2)), rng.standard_normal((20, 2)), rng.integers(0, 3, 20)
+    repeated = explained_variance(np.repeat(left, weight, 0), np.repeat(X, weight, 0))
+    assert explained_variance(left, X, weight) == pytest.approx(repeated)

@@ -54,3 +54,10 @@ def test_weights_that_are_given_are_kept():
     found = weighted(given)
     assert found.train.weight[0] == 2
     assert 0 < found.train.weight[3] < 1
+
+
+def test_rows_that_are_mostly_one_row_all_count():
+    rows = Rows(torch.zeros(20, 2), torch.zeros(20, 1))
+    rows.X[::5] = torch.randn(4, 2, generator=torch.Generator().manual_seed(0))
+    split = Split(rows, rows)
+    assert weighted(split) is split

@@ -110,3 +110,13 @@ def test_the_projection_of_pairs_and_its_gradient(n_nodes, share):
     found.backward(incoming)
     expected.backward(incoming)
     torch.testing.assert_close(entries.grad, whole.grad[:, pairs])
+
+
+def test_predictions_have_no_dropout_and_change_nothing(dropped):
+    before = {name: value.clone() for name, value in dropped.state_dict().items()}
+    found = graphs(dropped, NoProjection(), contexts(), None)
+    # A network in training is copied, one for prediction is not; both give the same to the bit.
+    assert torch.equal(graphs(dropped.train(), NoProjection(), contexts(), None), found)
+    assert dropped.training
+    assert dropped.hidden.training
+    assert all(torch.equal(value, before[name]) for name, value in dropped.state_dict().items())

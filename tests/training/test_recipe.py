@@ -49,7 +49,7 @@ def problem(two_nodes):
             "features": {"z": (0,)},
             "seed": 3,
         } | more
-        return Problem(two_nodes(n), allowed, settings, **given)
+        return Problem(two_nodes(n), allowed, torch.zeros_like(allowed), settings, **given)
 
     return make
 

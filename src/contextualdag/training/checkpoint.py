@@ -50,7 +50,7 @@ class Checkpoint:
 
     def begin(self, split: Split) -> Path:
         """The path begun earlier, or a new one. Rows or settings that differ from the earlier ones are refused."""
-        self._fingerprint = _fingerprint(self.settings, split)
+        self._fingerprint = fingerprint(self.settings, split)
         if self._metadata is None:
             return Path()
         if self._metadata["fingerprint"] != self._fingerprint:
@@ -89,7 +89,7 @@ def _unpack_path(packed: dict[str, Any], tensors: Tensors) -> Path:
     return Path(pretrained, packed["largest_budget"], points, tensors.get("allowed"), others)
 
 
-def _fingerprint(settings: dict[str, Any], split: Split) -> str:
+def fingerprint(settings: dict[str, Any], split: Split) -> str:
     """A hash that changes with any setting and any number of the data."""
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True, default=repr).encode())
     for rows in (split.train, split.held_out):

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from contextualdag.graphs import topological_order
@@ -44,7 +45,10 @@ def _order_of(sizes: Tensor) -> list[int]:
 
 
 class _Errors:
-    """Mean squared errors of variables given their parents, with weights that are polynomials of the context."""
+    """Mean squared errors of variables given their parents, with weights that are polynomials of the context.
+
+    Those of a variable are over the rows where it is scored, times the share of these rows.
+    """
 
     def __init__(self, joined: Tensor, rows: Rows) -> None:
         self.neighbours = [np.flatnonzero(column) for column in (joined | joined.T).numpy()]
@@ -56,9 +60,12 @@ class _Errors:
         self._q = basis.shape[1]
         design = (root * X)[:, :, None] * basis[:, None, :]
         flat = design.flatten(1)
+        self._flat, self._X = flat, root * X
+        self._scored = None if rows.scored is None else rows.scored.to(device="cpu", dtype=X.dtype)
+        responses = self._X if self._scored is None else self._X * self._scored
         self._gram: Array = (flat.T @ flat).numpy()
-        self._cross: Array = (flat.T @ (root * X)).numpy()
-        self._variances: Array = ((root * X) ** 2).sum(0).numpy()
+        self._cross: Array = (flat.T @ responses).numpy()
+        self._variances: Array = (responses**2).sum(0).numpy()
         self._known: dict[tuple[int, frozenset[int]], float] = {}
 
     def of(self, node: int, parents: frozenset[int]) -> float:
@@ -70,11 +77,19 @@ class _Errors:
             )
             known = float(self._variances[node])
             if len(columns):
-                gram, cross = self._gram[np.ix_(columns, columns)], self._cross[columns, node]
+                gram, cross = self._gram_of(node, columns), self._cross[columns, node]
                 ridge = RIDGE * gram.diagonal().mean() * np.eye(len(columns))
                 known -= float(cross @ np.linalg.solve(gram + ridge, cross))
             self._known[node, parents] = known
         return known
+
+    def _gram_of(self, node: int, columns: NDArray[np.int64]) -> Array:
+        """Second moments of some columns over the rows where a variable is scored."""
+        if self._scored is None:
+            return self._gram[np.ix_(columns, columns)]
+        design = self._flat[:, torch.from_numpy(columns)] * self._scored[:, node, None]
+        gram: Array = (design.T @ design).numpy()
+        return gram
 
     def of_order(self, order: Sequence[int]) -> float:
         """The sum over variables."""

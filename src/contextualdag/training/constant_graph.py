@@ -10,7 +10,7 @@ from torch import Tensor
 
 from contextualdag.training import dagma
 from contextualdag.training.data import Split
-from contextualdag.training.loss import Moments
+from contextualdag.training.loss import Moments, cross_moments
 from contextualdag.training.path import PathPoint
 from contextualdag.training.prune import Curve, Refit, average, average_curve, candidate_cuts
 from contextualdag.training.trainer import Fit
@@ -65,7 +65,7 @@ def one_graph_path(splits: Sequence[Split], allowed: Tensor, n_penalties: int, e
 def penalty_grid(S: Tensor, n_penalties: int) -> list[float]:
     """Penalties that fall in equal ratios from the one that leaves no edge to a thousandth of it."""
     eye = torch.eye(S.shape[1], dtype=torch.bool, device=S.device)
-    largest = float(torch.where(eye, 0, S).abs().amax())
+    largest = float(torch.where(eye, 0, cross_moments(S)).abs().amax())
     steps = max(n_penalties - 1, 1)
     return [largest * SMALLEST_PENALTY ** (step / steps) for step in range(n_penalties)]
 
@@ -96,13 +96,14 @@ def _from_dense_to_sparse(points: Sequence[PathPoint[Tensor]]) -> list[PathPoint
 
 def _solve(S: Tensor, penalties: Sequence[float], allowed: Tensor) -> tuple[Tensor, list[int]]:
     """Graphs (penalties, groups, p, p), all problems at once, and the most steps for each penalty."""
-    n_groups, p, _ = S.shape
-    problems = S.repeat(len(penalties), 1, 1)
+    n_groups, p = S.shape[:2]
+    n_problems = n_groups * len(penalties)
+    at_once = PROBLEMS_AT_ONCE if S.ndim == 3 else max(PROBLEMS_AT_ONCE // p, 1)
     penalty = torch.tensor(penalties, dtype=S.dtype, device=S.device).repeat_interleave(n_groups)
     allowed = allowed.to(S.device) & ~torch.eye(p, dtype=torch.bool, device=S.device)
     found, steps = [], []
-    for part in torch.arange(len(problems), device=S.device).tensor_split(math.ceil(len(problems) / PROBLEMS_AT_ONCE)):
-        W, its_steps = dagma.penalised_dags(problems[part], penalty[part], allowed)
+    for part in torch.arange(n_problems, device=S.device).tensor_split(math.ceil(n_problems / at_once)):
+        W, its_steps = dagma.penalised_dags(S[part % n_groups], penalty[part], allowed)
         found.append(W)
         steps += its_steps
     most = [max(steps[i * n_groups : (i + 1) * n_groups]) for i in range(len(penalties))]

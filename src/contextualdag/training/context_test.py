@@ -4,6 +4,13 @@ If variables, without their means, do not depend on the context, contexts can be
 at products of two variables: their means are covariances, which change with the context wherever edges do. Its statistic is
 how strongly the products correlate with polynomials of the context, for the pairs of variables where that is strongest. No
 row need be held out and nothing is learned from the rows, so the p-value is exact but for the estimate of the means.
+
+Rows that were disturbed are left out, and so are products of entries that are not scored: an intervention changes
+covariances whatever the context.
+
+Rows of one group are not independent. If the context is the same within every group, whole groups swap their contexts;
+otherwise rows swap theirs within their group, which tests what the context does there. A single feature that is the same
+within groups is always dealt out to whole groups.
 """
 
 import math
@@ -73,12 +80,15 @@ def permutation_test(rows: Rows, features: Mapping[str, Sequence[int]], seed: in
         Without the gain; None where no context varies.
     """
     generator = torch.Generator().manual_seed(seed)
+    if rows.undisturbed is not None:
+        rows = rows[rows.undisturbed]
     chosen = torch.randperm(len(rows), generator=generator)[:MOST_ROWS].sort().values
     X, Z = rows.X.cpu()[chosen], rows.Z.cpu()[chosen]
-    products = _products(X)
+    products = _products(X, None if rows.scored is None else rows.scored.cpu()[chosen])
     if not bool((Z[:1] != Z).any()):
         return None
-    orders = [torch.arange(len(X)), *(torch.randperm(len(X), generator=generator) for _ in range(N_PERMUTATIONS))]
+    group = None if rows.group is None else torch.unique(rows.group.cpu()[chosen], return_inverse=True)[1]
+    orders = _orders(Z, group, generator)
     everything = range(Z.shape[1])
     p_value = _p_value(products, [_terms(Z[order], everything, everything) for order in orders], Z[:, :0])
     of_features = {}
@@ -87,7 +97,7 @@ def permutation_test(rows: Rows, features: Mapping[str, Sequence[int]], seed: in
         basis = _terms(Z, others, others)
         fitted = _fitted(Z[:, columns], Z[:, others])
         dealt = []
-        for order in orders:
+        for order in orders if group is None else _orders(Z[:, columns], group, generator):
             moved = Z.clone()
             moved[:, columns] = fitted + (Z[:, columns] - fitted)[order]
             dealt.append(_terms(moved, columns, everything))
@@ -95,12 +105,40 @@ def permutation_test(rows: Rows, features: Mapping[str, Sequence[int]], seed: in
     return ContextTest(p_value, len(X), of_features)
 
 
-def _products(X: Tensor) -> Tensor:
-    """Products of each two variables, (n, pairs), in standard deviations and not too large."""
-    scale = X.square().mean(0).sqrt()
+def _orders(Z: Tensor, group: Tensor | None, generator: torch.Generator) -> list[Tensor]:
+    """For every row the row whose context it gets: its own at first, then by permutations that groups allow."""
+    own = torch.arange(len(Z))
+    if group is None:
+        return [own, *(torch.randperm(len(Z), generator=generator) for _ in range(N_PERMUTATIONS))]
+    n_groups = int(group.max()) + 1
+    first = torch.full((n_groups,), len(Z)).scatter_reduce_(0, group, own, "amin")
+    if bool((Z[first[group]] == Z).all()):
+        return [own, *(first[torch.randperm(n_groups, generator=generator)[group]] for _ in range(N_PERMUTATIONS))]
+    by_group = torch.argsort(group, stable=True)
+    orders = [own]
+    for _ in range(N_PERMUTATIONS):
+        shuffled = torch.randperm(len(Z), generator=generator)
+        order = torch.empty_like(own)
+        order[by_group] = shuffled[torch.argsort(group[shuffled], stable=True)]
+        orders.append(order)
+    return orders
+
+
+def _products(X: Tensor, scored: Tensor | None = None) -> Tensor:
+    """Products of each two variables, (n, pairs), in standard deviations and not too large.
+
+    Where one of the two is not scored it is the mean of the others, which says nothing.
+    """
+    counts = torch.ones_like(X) if scored is None else scored.to(X.dtype)
+    scale = ((X.square() * counts).sum(0) / counts.sum(0).clamp_min(1)).sqrt()
     X = torch.where(scale > 0, X / scale, 0)
     first, second = torch.triu_indices(X.shape[1], X.shape[1], 1)
-    return (X[:, first] * X[:, second]).clamp(-LARGE, LARGE)
+    products = (X[:, first] * X[:, second]).clamp(-LARGE, LARGE)
+    if scored is None:
+        return products
+    both = scored[:, first] & scored[:, second]
+    means = torch.where(both, products, 0).sum(0) / both.sum(0).clamp_min(1)
+    return torch.where(both, products, means)
 
 
 def _terms(Z: Tensor, columns: Sequence[int], others: Sequence[int]) -> Tensor:

@@ -1,7 +1,8 @@
 """One graph for many samples: the paper's DAGMA path, for many problems at once.
 
-A problem is a second-moment matrix S = X^T X / n and a penalty lambda. For mu falling geometrically, proximal steps follow
-the minimum of
+A problem is a second-moment matrix S = X^T X / n and a penalty lambda. Where some entries of X are not scored, every
+response has a matrix of its own, from its own rows, and each column of S (I - W) belongs to one of them. For mu falling
+geometrically, proximal steps follow the minimum of
 
     mu (1/2 tr((I - W)^T S (I - W)) + lambda ||W||_1) + h(W),    h(W) = -log det(s I - W o W) + p log s,
 
@@ -16,7 +17,7 @@ from contextualdag.graphs import order_to_mask
 from contextualdag.projection.kernels.dispatch import available_or_warning
 from contextualdag.projection.kernels.logdet_torch import path_of_mu
 from contextualdag.projection.kernels.order_torch import linear_order
-from contextualdag.training.loss import moment_errors
+from contextualdag.training.loss import cross_moments, moment_errors, moment_product, response_moments
 
 S_DOMAIN, MU, DECAY, STEPS = 1.0, 1.0, 0.5, 10
 MAX_ITERATIONS, TOLERANCE = 200, 1e-3
@@ -27,7 +28,9 @@ LASSO_ITERATIONS, LASSO_TOLERANCE = 2000, 1e-6
 
 
 def penalised_dags(S: Tensor, penalty: Tensor, allowed: Tensor) -> tuple[Tensor, list[int]]:
-    """Graphs (b, p, p) for problems (b, p, p) and penalties (b,), and how many proximal steps each took.
+    """Graphs (b, p, p) for problems S and penalties (b,), and how many proximal steps each took.
+
+    `S` is (b, p, p), or (b, p, p, p) with one matrix for every response.
 
     `allowed` (p, p) marks the allowed edges. The weights are shrunken, as the lasso leaves them.
 
@@ -55,7 +58,11 @@ def penalised_dags(S: Tensor, penalty: Tensor, allowed: Tensor) -> tuple[Tensor,
 
 def penalised_dags_in_torch(S: Tensor, penalty: Tensor, allowed: Tensor) -> tuple[Tensor, list[int]]:
     """The same in plain PyTorch, on any device."""
-    best, least, iterations = torch.zeros_like(S), torch.full_like(penalty, torch.inf), torch.zeros_like(penalty)
+    best, least, iterations = (
+        torch.zeros_like(cross_moments(S)),
+        torch.full_like(penalty, torch.inf),
+        torch.zeros_like(penalty),
+    )
     for momentum in (False, True):
         W, steps = _descend(S, penalty, allowed, momentum)
         W = lasso_on_order(S, penalty, order_to_mask(linear_order(W)) & allowed)
@@ -72,10 +79,10 @@ def objective(S: Tensor, penalty: Tensor, W: Tensor) -> Tensor:
 
 
 def _descend(S: Tensor, penalty: Tensor, allowed: Tensor, with_momentum: bool) -> tuple[Tensor, Tensor]:
-    b, p, _ = S.shape
+    b, p = S.shape[:2]
     eye = torch.eye(p, dtype=S.dtype, device=S.device)
     curvature = _curvature(S)
-    W = torch.zeros_like(S)
+    W = S.new_zeros(b, p, p)
     inverse = (eye / S_DOMAIN).repeat(b, 1, 1)
     iterations = torch.zeros(b, dtype=torch.int64, device=S.device)
     for mu in path_of_mu(MU, DECAY, STEPS):
@@ -83,7 +90,7 @@ def _descend(S: Tensor, penalty: Tensor, allowed: Tensor, with_momentum: bool) -
         ahead, momentum = W.clone(), torch.ones(b, 1, 1, dtype=S.dtype, device=S.device)
         for _ in range(MAX_ITERATIONS):
             w, y, g = W[rows], ahead[rows], inverse[rows]
-            gradient = mu * (S[rows] @ (y - eye)) + 2 * g * y
+            gradient = mu * moment_product(S[rows], y - eye) + 2 * g * y
             step = 1 / (mu * curvature[rows] + 2 * g)
             shift = step * mu * penalty[rows, None, None]
             new = y - step * gradient
@@ -110,8 +117,11 @@ def _descend(S: Tensor, penalty: Tensor, allowed: Tensor, with_momentum: bool) -
 def _curvature(S: Tensor) -> Tensor:
     """A bound of S by a diagonal matrix, (b, p, 1): the variances times the largest eigenvalue of the correlations.
 
-    Variables of very different variance then move at their own pace.
+    Variables of very different variance then move at their own pace. (b, p, p) where every response k has a matrix: the
+    bound of that is at [:, :, k].
     """
+    if S.ndim == 4:
+        return _curvature(S.flatten(0, 1)).view(S.shape[:3]).mT
     variance = S.diagonal(dim1=1, dim2=2).clamp_min(SMALLEST)
     scale = variance.rsqrt()
     correlation = S * scale[:, :, None] * scale[:, None, :]
@@ -150,9 +160,9 @@ def lasso_on_order(S: Tensor, penalty: Tensor, forward: Tensor) -> Tensor:
     eye = torch.eye(S.shape[1], dtype=S.dtype, device=S.device)
     step = 1 / _curvature(S)
     shift = step * penalty[:, None, None]
-    W, ahead, momentum = torch.zeros_like(S), torch.zeros_like(S), 1.0
+    W, ahead, momentum = torch.zeros_like(cross_moments(S)), torch.zeros_like(cross_moments(S)), 1.0
     for _ in range(LASSO_ITERATIONS):
-        new = ahead - step * (S @ (ahead - eye))
+        new = ahead - step * moment_product(S, ahead - eye)
         new = torch.where(forward, new - new.clamp(-shift, shift), 0)
         moved = new - W
         if float(((ahead - new) * moved).sum()) > 0:
@@ -168,13 +178,14 @@ def lasso_on_order(S: Tensor, penalty: Tensor, forward: Tensor) -> Tensor:
 def least_squares_on_support(S: Tensor, support: Tensor) -> Tensor:
     """Weights (b, p, p) that minimise tr((I - W)^T S (I - W)) on given supports, every node by itself."""
     p = S.shape[1]
-    weights = torch.zeros_like(S)
+    weights = S.new_zeros(support.shape)
     eye = torch.eye(p, dtype=S.dtype, device=S.device)
-    ridge = (1e-10 * S.diagonal(dim1=1, dim2=2).amax(1)).clamp_min(SMALLEST)
     for k in range(p):
+        own = response_moments(S, k)
+        ridge = (1e-10 * own.diagonal(dim1=1, dim2=2).amax(1)).clamp_min(SMALLEST)
         parents = support[:, :, k]
         both = parents[:, :, None] & parents[:, None, :]
         # What is no parent gets an equation of its own, w = 0. The ridge lets collinear parents share a weight.
-        system = torch.where(both, S, 0) + torch.where(parents, ridge[:, None], 1.0)[:, :, None] * eye
-        weights[:, :, k] = torch.linalg.solve(system, torch.where(parents, S[:, :, k], 0))
+        system = torch.where(both, own, 0) + torch.where(parents, ridge[:, None], 1.0)[:, :, None] * eye
+        weights[:, :, k] = torch.linalg.solve(system, torch.where(parents, own[:, :, k], 0))
     return weights

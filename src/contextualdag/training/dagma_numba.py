@@ -29,13 +29,14 @@ def penalised_dags(
     most_momentum: float,
 ) -> tuple[Tensor, list[int]]:
     """As `penalised.penalised_dags`, for float64 tensors on the CPU."""
-    b, p, _ = S.shape
-    moments, penalties, may_be = S.contiguous().numpy(), penalty.contiguous().numpy(), allowed.contiguous().numpy()
-    bound, mus = curvature.reshape(b, p).contiguous().numpy(), np.array(mu_path)
-    best, least = torch.zeros_like(S), torch.full((b,), torch.inf, dtype=S.dtype)
+    b, p = S.shape[:2]
+    by_response = S if S.ndim == 4 else S[:, None]  # one matrix for all responses, or one for each
+    moments, penalties, may_be = by_response.contiguous().numpy(), penalty.contiguous().numpy(), allowed.contiguous().numpy()
+    bound, mus = curvature.contiguous().numpy(), np.array(mu_path)
+    best, least = S.new_zeros(b, p, p), torch.full((b,), torch.inf, dtype=S.dtype)
     iterations = torch.zeros(b, dtype=torch.int64)
     for momentum in (0.0, most_momentum):
-        W, counts = torch.empty_like(S), torch.empty(b, dtype=torch.int64)
+        W, counts = torch.empty_like(best), torch.empty(b, dtype=torch.int64)
         numbers = (mus, s, max_iterations, tolerance, momentum)
         over_samples(_descend_problems, b, 1, moments, penalties, may_be, bound, *numbers, W.numpy(), counts.numpy())
         order, value = linear_order(W), torch.empty(b, dtype=S.dtype)
@@ -51,7 +52,7 @@ def _descend_problems(
     start, stop, S, penalty, allowed, curvature, mus, s, max_iterations, tolerance, most_momentum, result, iterations
 ):
     """Write the end of the path of every problem from start to stop."""
-    p = S.shape[1]
+    p = S.shape[2]
     ahead, new, gradient = np.empty((p, p)), np.empty((p, p)), np.empty((p, p))
     inverse, new_inverse, row = np.empty((p, p)), np.empty((p, p)), np.empty(p)
     for i in range(start, stop):
@@ -64,7 +65,10 @@ def _descend_problems(
             momentum = 1.0
             for _ in range(max_iterations):
                 iterations[i] += 1
-                _gradient(S[i], ahead, inverse, mu, gradient)
+                if S.shape[1] == 1:
+                    _gradient(S[i, 0], ahead, inverse, mu, gradient)
+                else:
+                    _gradient_by_response(S[i], ahead, inverse, mu, gradient)
                 _proximal_step(ahead, gradient, inverse, curvature[i], mu, penalty[i], allowed, new)
                 halved = _halve_into_domain(W, new, s, new_inverse, row)
                 change, uphill = _compare(W, ahead, new)
@@ -101,11 +105,23 @@ def _gradient(S, W, inverse, mu, gradient):
 
 
 @compiled
+def _gradient_by_response(S, W, inverse, mu, gradient):
+    """The same where column k of S (W - I) belongs to the matrix S[k]."""
+    p = W.shape[0]
+    for k in range(p):
+        for j in range(p):
+            of_row, total = S[k, j], -S[k, j, k]
+            for i in range(p):
+                total += of_row[i] * W[i, k]
+            gradient[j, k] = mu * total + 2 * inverse[j, k] * W[j, k]
+
+
+@compiled
 def _proximal_step(W, gradient, inverse, curvature, mu, penalty, allowed, new):
     p = W.shape[0]
     for j in range(p):
         for k in range(p):
-            step = 1 / (mu * curvature[j] + 2 * inverse[j, k])
+            step = 1 / (mu * curvature[j, k % curvature.shape[1]] + 2 * inverse[j, k])
             w = W[j, k] - step * gradient[j, k]
             shift = step * mu * penalty
             w = w - min(max(w, -shift), shift)
@@ -169,7 +185,7 @@ def _inverse_transposed(W, s, A, row):
 @compiled
 def _lasso_problems(start, stop, S, penalty, allowed, orders, result, values):
     """Write the lasso on the order of every problem, once nodes have moved to where that helps, and its value."""
-    p = S.shape[1]
+    p = S.shape[2]
     parents = np.empty(p, np.bool_)
     rest, trial, value = np.empty(p), np.empty(p), np.empty(p)
     for i in range(start, stop):
@@ -266,8 +282,12 @@ def _earlier(order, t, allowed, v, parents):
 
 
 @compiled
-def _lasso(S, penalty, v, parents, w, rest, sweeps):
-    """Coordinate descent, from `w` and in place, on 1/2 (S_vv - 2 w S_v + w S w) + penalty |w|_1. Return the value."""
+def _lasso(moments, penalty, v, parents, w, rest, sweeps):
+    """Coordinate descent, from `w` and in place, on 1/2 (S_vv - 2 w S_v + w S w) + penalty |w|_1. Return the value.
+
+    `moments` is S, or one matrix for every response.
+    """
+    S = moments[v % moments.shape[0]]
     p = S.shape[0]
     for j in range(p):
         rest[j] = S[j, v]

@@ -1,5 +1,6 @@
 """The rows that networks see, and which of them each member of an ensemble trains on and holds out."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -25,7 +26,11 @@ class Rows:
     weight : Tensor of shape (n,), optional
         Weights of the samples in the loss; all one by default.
     scored : Tensor of bool, shape (n, p), optional
-        Which entries of X count as responses in the loss; all by default.
+        Which entries of X count as responses in the loss; all by default. The others still explain other variables.
+    undisturbed : Tensor of bool, shape (n,), optional
+        Rows that means are learned from and the context is tested on; all by default.
+    group : Tensor of int64, shape (n,), optional
+        Numbers of the groups that rows belong to; those of one group are all trained on or all held out.
     """
 
     X: Tensor
@@ -33,6 +38,8 @@ class Rows:
     mask: Tensor | None = None
     weight: Tensor | None = None
     scored: Tensor | None = None
+    undisturbed: Tensor | None = None
+    group: Tensor | None = None
 
     def __len__(self) -> int:
         return len(self.X)
@@ -43,6 +50,10 @@ class Rows:
     def flatten(self) -> "Rows":
         """Rows of several slots, stacked along a first dimension, as rows of one."""
         return self._map(lambda tensor: tensor.flatten(0, 1))
+
+    def to(self, device: torch.device | str) -> "Rows":
+        """The same on another device."""
+        return self._map(lambda tensor: tensor.to(device))
 
     def _map(self, change: Callable[[Tensor], Tensor]) -> "Rows":
         """Change every tensor."""
@@ -82,6 +93,15 @@ def polynomials(Z: Tensor, n_coefficients: int) -> Tensor:
     return one
 
 
+def standard_error(values: Tensor, group: Tensor | None) -> float:
+    """Standard error of the mean of values (n,), whose sums over groups are independent."""
+    if group is None:
+        return float(values.std(correction=0)) / math.sqrt(len(values))
+    number = torch.unique(group, return_inverse=True)[1]
+    sums = values.new_zeros(int(number.max()) + 1).index_add_(0, number, values - values.mean())
+    return float(sums.square().sum().sqrt()) / len(values)
+
+
 @dataclass(frozen=True)
 class Split:
     """Rows to train on and rows held out."""
@@ -92,7 +112,10 @@ class Split:
 
 @dataclass(frozen=True)
 class Folds:
-    """All rows of a data set, and the indices that each member trains on and holds out: as many for every member."""
+    """All rows of a data set, and the indices that each member trains on and holds out.
+
+    They are as many for every member, unless rows belong to groups of different sizes.
+    """
 
     rows: Rows
     train: tuple[Tensor, ...]
@@ -111,6 +134,11 @@ class Folds:
         pairs = zip(self.train, self.held_out, strict=True)
         return [Split(self.rows[train], self.rows[held_out]) for train, held_out in pairs]
 
+    @property
+    def group_held_out(self) -> Tensor | None:
+        """Groups of the rows that members hold out, one member after another."""
+        return None if self.rows.group is None else self.rows.group[torch.cat(self.held_out)]
+
     def repeat(self, times: int) -> "Folds":
         """The same folds for that many times as many members."""
         return replace(self, train=self.train * times, held_out=self.held_out * times)
@@ -122,10 +150,21 @@ def n_held_out(n_train: int, n_val: int, n_folds: int) -> int:
 
 
 def make_folds(split: Split, n_folds: int, seed: int) -> Folds:
-    """Hold out different rows in each fold, so that together the folds train on all rows; one fold is the split itself."""
+    """Hold out different rows in each fold, so that together the folds train on all rows; one fold is the split itself.
+
+    Rows of one group are held out together.
+    """
     n_train, n_val = len(split.train), len(split.held_out)
     n = n_train + n_val
     device = split.train.X.device
+    every = concatenate([split.train, split.held_out])
+    if n_folds > 1 and every.group is not None:
+        out = _groups_held_out(every.group.cpu(), n_held_out(n_train, n_val, n_folds), n_folds, seed)
+        return Folds(
+            every,
+            train=tuple((~rows).nonzero()[:, 0].to(device) for rows in out),
+            held_out=tuple(rows.nonzero()[:, 0].to(device) for rows in out),
+        )
     # The validation set comes first, so that a single fold holds out just that.
     order = torch.arange(n, device=device).roll(n_val)
     if n_folds > 1:
@@ -133,7 +172,19 @@ def make_folds(split: Split, n_folds: int, seed: int) -> Folds:
     size = n_held_out(n_train, n_val, n_folds)
     rotated = [order.roll(-(k * n // n_folds)) for k in range(n_folds)]
     return Folds(
-        concatenate([split.train, split.held_out]),
+        every,
         train=tuple(rows[size:].sort().values for rows in rotated),
         held_out=tuple(rows[:size].sort().values for rows in rotated),
     )
+
+
+def _groups_held_out(group: Tensor, size: int, n_folds: int, seed: int) -> list[Tensor]:
+    """Rows (n,), as bool, that each fold holds out: whole groups, with about `size` rows and no group in two folds."""
+    _, number, counts = torch.unique(group, return_inverse=True, return_counts=True)
+    order = torch.randperm(len(counts), generator=torch.Generator().manual_seed(seed))
+    found = []
+    for k in range(n_folds):
+        mine = order[k * len(order) // n_folds : (k + 1) * len(order) // n_folds]
+        n_groups = 1 + int((counts[mine].cumsum(0) - size).abs().argmin())
+        found.append(torch.isin(number, mine[:n_groups]))
+    return found

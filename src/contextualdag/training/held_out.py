@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from contextualdag.network import MeanNetwork
-from contextualdag.training.data import Folds, Rows
-from contextualdag.training.loss import errors, residuals, row_errors
+from contextualdag.training.data import Folds, Rows, standard_error
+from contextualdag.training.loss import entry_weights, errors, residuals, weighted_row_errors
 from contextualdag.training.prune import split_half_graphs
 from contextualdag.training.selection import Refitted
 from contextualdag.training.solution import ConstantGraph, Solution
@@ -46,10 +46,14 @@ def explained(choice: Choice, folds: Folds, n_train: int, mean: MeanNetwork | No
     X = rows.X * by if mean is None else rows.X * by + mean(rows.Z)
     single = None if choice.constant is None else predictions(choice.constant, folds)[2]
 
-    def squares(left: Tensor) -> Tensor:
-        return left[unseen].double().square().sum(0).cpu()
+    of_entries = entry_weights(rows[unseen])
+    weights = torch.ones_like(X[unseen]) if of_entries is None else of_entries
 
-    total, centred, own = squares(X - X[unseen].mean(0)), squares(rows.X * by), squares(residuals(rows.X, W) * by)
+    def squares(left: Tensor) -> Tensor:
+        return (left[unseen].double().square() * weights).sum(0).cpu()
+
+    means = (X[unseen] * weights).sum(0) / weights.sum(0).clamp_min(torch.finfo(X.dtype).tiny)
+    total, centred, own = squares(X - means), squares(rows.X * by), squares(residuals(rows.X, W) * by)
     common = torch.full_like(own, math.nan) if single is None else squares(residuals(rows.X, single) * by)
     before = centred if single is None else common
     shares = torch.stack([total - centred, centred - common, before - own], 1) / total[:, None]
@@ -70,7 +74,7 @@ def gain_of_context(solution: Solution, folds: Folds, seed: int) -> tuple[float,
         own.append(_weighted_errors(W, rows))
         dealt.append(torch.stack([_weighted_errors(W[order], rows) for order in orders]).mean(0))
     saved, usual = torch.cat(dealt) - torch.cat(own), float(torch.cat(dealt).mean())
-    error = float(saved.std(correction=0)) / math.sqrt(len(saved))
+    error = standard_error(saved, folds.group_held_out)
     return (float(saved.mean()) / usual, error / usual) if usual > 0 else (0.0, 0.0)
 
 
@@ -92,5 +96,4 @@ def losses_of_rows(solution: Solution, folds: Folds) -> Tensor:
 
 def _weighted_errors(W: Tensor, rows: Rows) -> Tensor:
     """Mean squared errors of rows, times their weights."""
-    loss = row_errors(errors(residuals(rows.X, W)), rows)
-    return loss if rows.weight is None else loss * rows.weight / rows.weight.mean()
+    return weighted_row_errors(errors(residuals(rows.X, W)), rows)

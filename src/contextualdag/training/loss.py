@@ -6,7 +6,7 @@ refits, cuts, constant graphs and scores all use this module, so a change of the
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -76,9 +76,10 @@ def errors(residuals: Tensor) -> Tensor:
 
 def mean_error(errors: Tensor, rows: Rows) -> Tensor:
     """The mean over rows and variables, the last two dimensions of `errors`."""
-    weights = _entry_weights(rows)
+    weights = entry_weights(rows)
     if weights is not None:
-        return (errors * weights).sum((-2, -1)) / weights.sum((-2, -1))
+        total = weights.sum((-2, -1))
+        return (errors * weights).sum((-2, -1)) / total.clamp_min(torch.finfo(total.dtype).tiny)
     return errors.mean() if errors.ndim == 2 else errors.flatten(-2).mean(-1)
 
 
@@ -87,6 +88,15 @@ def row_errors(errors: Tensor, rows: Rows) -> Tensor:
     if rows.scored is None:
         return errors.mean(1)
     return (errors * rows.scored).sum(1) / rows.scored.sum(1).clamp_min(1)
+
+
+def weighted_row_errors(errors: Tensor, rows: Rows) -> Tensor:
+    """What every row adds to the loss, times the number of rows, (n,): their mean is `mean_error`."""
+    if rows.scored is None:
+        of_rows = errors.mean(1)
+        return of_rows if rows.weight is None else of_rows * rows.weight / rows.weight.mean()
+    weights = _all_entry_weights(rows)
+    return (errors * weights).sum(1) * (len(rows) / weights.sum().clamp_min(torch.finfo(weights.dtype).tiny))
 
 
 def graph_loss(W: Tensor, rows: Rows) -> Tensor:
@@ -113,16 +123,20 @@ def gains(W: Tensor, rows: Rows) -> Tensor:
     # Without the edge j -> k the residual r_k becomes r_k + x_j w_jk, whose square is larger by (2 r_k + x_j w_jk) x_j w_jk.
     part = rows.X[:, :, None] * W
     rise = (2 * residuals(rows.X, W)[:, None, :] + part) * part
-    weights = _entry_weights(rows)
+    weights = entry_weights(rows)
     if weights is not None:
         rise = rise * weights[:, None, :]
     return rise.sum(0)
 
 
-def _entry_weights(rows: Rows) -> Tensor | None:
+def entry_weights(rows: Rows) -> Tensor | None:
     """What every entry of X counts, (n, p); None where all count the same."""
     if rows.weight is None and rows.scored is None:
         return None
+    return _all_entry_weights(rows)
+
+
+def _all_entry_weights(rows: Rows) -> Tensor:
     weights = torch.ones_like(rows.X) if rows.scored is None else rows.scored.to(rows.X.dtype)
     return weights if rows.weight is None else weights * rows.weight[..., None]
 
@@ -133,10 +147,12 @@ class Moments:
 
     Attributes
     ----------
-    S : Tensor of shape (g, p, p)
-        X^T X / n of each group of rows that has one graph; zeros for an empty group.
+    S : Tensor of shape (g, p, p) or (g, p, p, p)
+        X^T X / n of each group of rows that has one graph; zeros for an empty group. Where some entries are not scored, one
+        matrix for each response k, at [g, k]: X^T D X / n, where D is diagonal with the weights of the entries of k, and n
+        is the mean over responses of their sums.
     share : Tensor of shape (g,)
-        Share of the rows in each group.
+        Share of the rows, or of the entries that are scored, in each group.
     """
 
     S: Tensor
@@ -146,7 +162,7 @@ class Moments:
     def of(cls, rows: Rows, group: Tensor, n_groups: int = 1) -> "Moments":
         """From rows and the group that each belongs to, in double precision."""
         if rows.scored is not None:
-            raise ValueError("Moments are those of rows with all entries scored.")
+            return cls._by_response(rows, group, n_groups)
         X = rows.X.double()
         p = X.shape[1]
         S, share = X.new_zeros(n_groups, p, p), X.new_zeros(n_groups)
@@ -162,6 +178,20 @@ class Moments:
                 share[g] = its.sum() / weight.sum()
         return cls(S, share)
 
+    @classmethod
+    def _by_response(cls, rows: Rows, group: Tensor, n_groups: int) -> "Moments":
+        X = rows.X.double()
+        p = X.shape[1]
+        weights = _all_entry_weights(replace(rows, X=X))
+        S, total = X.new_zeros(n_groups, p, p, p), X.new_zeros(n_groups)
+        for g in range(n_groups):
+            mine, its = X[group == g], weights[group == g]
+            total[g] = its.sum()
+            size = (total[g] / p).clamp_min(torch.finfo(X.dtype).tiny)
+            for k in range(p):
+                S[g, k] = (its[:, k : k + 1] * mine).T @ mine / size
+        return cls(S, total / total.sum().clamp_min(torch.finfo(X.dtype).tiny))
+
     def to(self, device: torch.device) -> "Moments":
         """The same on another device."""
         return Moments(self.S.to(device), self.share.to(device))
@@ -172,13 +202,36 @@ class Moments:
 
 
 def moment_errors(S: Tensor, W: Tensor) -> Tensor:
-    """tr((I - W)^T S (I - W)), the sum over variables of the mean squared residual, for each of a batch, (b,)."""
+    """tr((I - W)^T S (I - W)), the sum over variables of the mean squared residual, for each of a batch, (b,).
+
+    `S` is (b, p, p), or (b, p, p, p) with a matrix for every response, which is then used for its column of I - W.
+    """
     residual = torch.eye(S.shape[1], dtype=S.dtype, device=S.device) - W
-    return (S @ residual * residual).sum((1, 2))
+    return (moment_product(S, residual) * residual).sum((1, 2))
 
 
-def explained_variance(residuals: Array, X: Array) -> float:
-    """Share of the variance of X (n, p) that residuals (n, p) leave explained, the mean over columns that vary."""
-    total = ((X - X.mean(0)) ** 2).sum(0)
+def moment_product(S: Tensor, M: Tensor) -> Tensor:
+    """S M (b, p, p), each column of M with the matrix of its response where there are several."""
+    return S @ M if S.ndim == 3 else torch.einsum("bkij,bjk->bik", S, M)
+
+
+def response_moments(S: Tensor, k: int) -> Tensor:
+    """The second moments (b, p, p) that belong to the response k."""
+    return S if S.ndim == 3 else S[:, k]
+
+
+def cross_moments(S: Tensor) -> Tensor:
+    """Second moments of j with the response k, at [j, k] of each of a batch, (b, p, p)."""
+    return S if S.ndim == 3 else torch.einsum("bkjk->bjk", S)
+
+
+def explained_variance(residuals: Array, X: Array, weight: Array | None = None) -> float:
+    """Share of the variance of X (n, p) that residuals (n, p) leave explained, the mean over columns that vary.
+
+    Rows may have weights (n,).
+    """
+    weight = np.ones(len(X)) if weight is None else weight
+    total = (weight[:, None] * (X - np.average(X, axis=0, weights=weight)) ** 2).sum(0)
+    left = (weight[:, None] * residuals**2).sum(0)
     varies = total > 0
-    return float((1 - (residuals**2).sum(0)[varies] / total[varies]).mean()) if varies.any() else 0.0
+    return float((1 - left[varies] / total[varies]).mean()) if varies.any() else 0.0

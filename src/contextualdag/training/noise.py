@@ -13,12 +13,13 @@ For every context the noise variance of a variable lies between its variance giv
 contexts this brackets the scales before anything is learned.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from contextualdag.training.data import Rows, polynomials
+from contextualdag.training.loss import entry_weights
 
 EQUAL, UNEQUAL = "equal", "unequal"
 APART = 3.0  # ratio of variances from which on brackets leave no room for equal noise
@@ -43,19 +44,23 @@ class Brackets:
 def brackets(rows: Rows, allowed: Tensor) -> Brackets:
     """Bounds from regressions of every variable on all others and their products with polynomials of the context.
 
-    Columns without an allowed edge are left out: the
-    bounds of all others hold for them.
+    Columns without an allowed edge are left out: the bounds of all others hold for them. Those of a variable come from the
+    rows where it is scored.
     """
     X, Z = rows.X.double().cpu(), rows.Z.double().cpu()
-    root = torch.ones_like(X[:, :1]) if rows.weight is None else rows.weight.double().cpu().sqrt()[:, None]
+    weight = torch.ones_like(X[:, 0]) if rows.weight is None else rows.weight.double().cpu()
+    scored = None if rows.scored is None else rows.scored.cpu()
     n, p = X.shape
-    design = torch.cat([root * X * feature[:, None] for feature in polynomials(Z, p).T], 1)
-    gram = design.T @ design / float((root**2).sum())
-    variances = gram.diagonal()[:p]
+    features = torch.cat([X * feature[:, None] for feature in polynomials(Z, p).T], 1)
+    gram = _gram(features, weight)
+    variances = gram.diagonal()[:p].clone()
     low = torch.zeros(p, dtype=X.dtype)
-    n_parts = design.shape[1] // p
+    n_parts = features.shape[1] // p
     for k in range(p):
-        others = torch.tensor([i for i in range(design.shape[1]) if i % p != k])
+        if scored is not None:
+            n, gram = int(scored[:, k].sum()), _gram(features, weight * scored[:, k])
+            variances[k] = gram[k, k]
+        others = torch.tensor([i for i in range(features.shape[1]) if i % p != k])
         system = gram[others][:, others]
         system = system + RIDGE * system.diagonal().mean().clamp_min(1e-300) * torch.eye(len(others), dtype=X.dtype)
         cross = gram[others, k]
@@ -66,6 +71,12 @@ def brackets(rows: Rows, allowed: Tensor) -> Brackets:
     return Brackets(torch.where(used, low, low[used].min()), torch.where(used, variances, variances[used].max()))
 
 
+def _gram(features: Tensor, weight: Tensor) -> Tensor:
+    """Second moments of columns."""
+    design = weight.sqrt()[:, None] * features
+    return design.T @ design / float(weight.sum().clamp_min(1e-300))
+
+
 def floored(scale: Tensor, spread: Tensor) -> Tensor:
     """Scales that are not too small for the standard deviations of their variables; one for variables that do not vary."""
     scale = torch.maximum(scale.double(), SMALLEST * spread.double())
@@ -74,23 +85,23 @@ def floored(scale: Tensor, spread: Tensor) -> Tensor:
 
 def sized(scale: Tensor, rows: Rows) -> Tensor:
     """The scales times a common factor, such that variables divided by them are of size one."""
-    divided = rows.X.double().cpu() / scale
-    return scale * residual_scales(divided, Rows(divided, rows.Z.cpu())).square().mean().sqrt()
+    return scale * (residual_scales(rows.X, rows).cpu() / scale).square().mean().sqrt()
 
 
 def residual_scales(residuals: Tensor, rows: Rows) -> Tensor:
-    """Root mean squares of residuals (n, p), in double precision."""
+    """Root mean squares of residuals (n, p) over the entries that are scored, in double precision."""
     squares = residuals.double() ** 2
-    if rows.weight is None:
+    weights = entry_weights(replace(rows, X=squares))
+    if weights is None:
         return squares.mean(0).sqrt()
-    weight = rows.weight.double()[:, None]
-    return ((squares * weight).sum(0) / weight.sum()).sqrt()
+    return ((squares * weights.to(squares)).sum(0) / weights.to(squares).sum(0).clamp_min(1e-300)).sqrt()
 
 
-def log_likelihoods(residuals: Tensor, scale: Tensor) -> Tensor:
-    """Log likelihood of each row under normal noise, but for a constant."""
+def log_likelihoods(residuals: Tensor, scale: Tensor, scored: Tensor | None = None) -> Tensor:
+    """Log likelihood of the scored entries of each row under normal noise, but for a constant."""
     scaled = residuals.double() / scale
-    return -(0.5 * scaled**2 + scale.log()).sum(1)
+    of_entries = 0.5 * scaled**2 + scale.log()
+    return -(of_entries if scored is None else of_entries * scored).sum(1)
 
 
 def gain_of_scales(train: tuple[Tensor, Rows], held_out: tuple[Tensor, Rows]) -> tuple[float, float]:
@@ -101,7 +112,7 @@ def gain_of_scales(train: tuple[Tensor, Rows], held_out: tuple[Tensor, Rows]) ->
     own = residual_scales(*train).clamp_min(1e-150)
     one = (own**2).mean().sqrt().expand_as(own)
     residuals, rows = held_out
-    gains = log_likelihoods(residuals, own) - log_likelihoods(residuals, one)
+    gains = log_likelihoods(residuals, own, rows.scored) - log_likelihoods(residuals, one, rows.scored)
     weight = torch.ones_like(gains) if rows.weight is None else rows.weight.double()
     mean = (gains * weight).sum() / weight.sum()
     error = (((gains - mean) * weight) ** 2).sum().sqrt() / weight.sum()

@@ -1,6 +1,6 @@
 """Points of a path as JSON and named tensors, for models and checkpoints."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -52,6 +52,8 @@ def pack_setting(value: object) -> object:
     """A constructor parameter as JSON can hold it."""
     if isinstance(value, Order | LogDet):
         return {"solver": type(value).__name__, **asdict(value)}
+    if isinstance(value, Mapping):
+        return {"mapping": {name: one.item() if hasattr(one, "item") else one for name, one in value.items()}}
     return list(value) if isinstance(value, tuple) else value
 
 
@@ -59,6 +61,8 @@ def unpack_setting(value: object) -> Any:
     """What `pack_setting` packed; lists come back as tuples."""
     if isinstance(value, dict) and "solver" in value:
         return SOLVERS[value["solver"]](**{name: setting for name, setting in value.items() if name != "solver"})
+    if isinstance(value, dict) and "mapping" in value:
+        return dict(value["mapping"])
     return tuple(value) if isinstance(value, list) else value
 
 

@@ -5,10 +5,12 @@ zero. On the CPU they are left out: the cost of a training then follows the numb
 same but for rounding. On a GPU all pairs cost little more than a few.
 """
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 
-from contextualdag.network import ContextNetwork, PairNetwork
+from contextualdag.network import ContextNetwork, PairNetwork, linear
 from contextualdag.projection import DAGProjection, Order
 from contextualdag.projection.layer import PairProjection
 from contextualdag.training.trainer import NoProjection
@@ -62,14 +64,24 @@ def graphs(network: ContextNetwork, layer: nn.Module, Z: Tensor, mask: Tensor | 
         return W
     p = network.n_nodes
     W = torch.zeros(len(Z), p * p, dtype=Z.dtype)
-    entries = _in_blocks(PairNetwork(network, pairs).eval(), Z)
+    entries = _in_blocks(_entries(network, pairs), Z)
     W[:, pairs] = own(entries, None if mask is None else mask.flatten(1)[:, pairs])
     if isinstance(layer, DAGProjection) and isinstance(own, DAGProjection) and layer.training:
         layer.keep_threshold(own.threshold)
     return W.view(-1, p, p)
 
 
-def _in_blocks(network: nn.Module, Z: Tensor) -> Tensor:
+def _entries(network: ContextNetwork, pairs: Tensor) -> Callable[[Tensor], Tensor]:
+    """Some entries (n, l) of the matrices that a network predicts."""
+    if network.training:
+        return PairNetwork(network, pairs).eval()
+    # A copy would take longer than the prediction of a single context.
+    rows = torch.searchsorted(network.places, pairs)
+    weight, bias = network.last.weight[rows], network.last.bias[rows]
+    return lambda z: linear(network.hidden(z), weight, bias)
+
+
+def _in_blocks(network: Callable[[Tensor], Tensor], Z: Tensor) -> Tensor:
     """The output of a network, always for as many rows at once: libraries round differently for other numbers of rows."""
     size = BLOCK if Z.device.type == "cpu" else LARGE_BLOCK
     filled = torch.cat([Z, Z.new_zeros(-len(Z) % size, Z.shape[1])])

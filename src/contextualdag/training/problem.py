@@ -9,7 +9,7 @@ from torch import Tensor
 from contextualdag.network import MeanNetwork
 from contextualdag.projection import LogDet, Order
 from contextualdag.training.checkpoint import Checkpoint
-from contextualdag.training.data import Folds, Split, make_folds
+from contextualdag.training.data import Folds, Rows, Split, concatenate, make_folds
 from contextualdag.training.path import PathPoint
 from contextualdag.training.structure import Choice
 from contextualdag.training.trainer import Progress, State, TrainingSettings
@@ -81,6 +81,8 @@ class Problem:
         Rows to train on and rows held out, as the networks see them, with their means.
     allowed : Tensor of bool, shape (p, p)
         Edges that are allowed in every context.
+    required : Tensor of bool, shape (p, p)
+        Edges that every graph has.
     settings : NetworkSettings or GroupSettings
         The parameters of the estimator.
     contextual_mean : bool
@@ -103,6 +105,7 @@ class Problem:
 
     split: Split
     allowed: Tensor
+    required: Tensor
     settings: NetworkSettings | GroupSettings
     contextual_mean: bool
     noise: str
@@ -127,6 +130,11 @@ class Problem:
             raise TypeError(f"Expected GroupSettings. Got {self.settings!r}.")
         return self.settings
 
+    @property
+    def rows(self) -> Rows:
+        """All rows, those trained on first."""
+        return concatenate([self.split.train, self.split.held_out])
+
     def folds(self) -> Folds:
         """The rows that each member trains on and holds out; there is one member where there are no networks."""
         if isinstance(self.settings, GroupSettings):
@@ -137,7 +145,8 @@ class Problem:
     @property
     def shape(self) -> object:
         """What problems must have in common to be solved side by side."""
-        rows = [getattr(part, name) for part in (self.split.train, self.split.held_out) for name in ("X", "Z", "mask")]
+        by_sample = ("X", "Z", "mask", "scored", "undisturbed", "group")  # weights are added where only some have them
+        rows = [getattr(part, name) for part in (self.split.train, self.split.held_out) for name in by_sample]
         sizes = tuple(None if tensor is None else tuple(tensor.shape) for tensor in rows)
         settings = self.settings
         if isinstance(settings, NetworkSettings):

@@ -225,10 +225,18 @@ def split_half_graphs(W: Tensor, rows: Rows) -> Tensor:
 def _split_half(W: Tensor, rows: Rows) -> Tensor:
     """Each half of the graphs with the pairs that are useful on the other half."""
     kept = torch.empty_like(W)
-    halves = (slice(0, None, 2), slice(1, None, 2))
+    halves = _halves(rows)
     for half, other in (halves, halves[::-1]):
         kept[half] = W[half] * _useful_pairs(W[other], gains(W[other], rows[other]))
     return kept
+
+
+def _halves(rows: Rows) -> tuple[Tensor, Tensor]:
+    """Every other row and the rest, or every other group."""
+    number = torch.arange(len(rows), device=rows.X.device)
+    if rows.group is not None and bool((rows.group != rows.group[:1]).any()):
+        number = torch.unique(rows.group, return_inverse=True)[1]
+    return number % 2 == 0, number % 2 == 1
 
 
 def _useful_pairs(W: Tensor, gained: Tensor) -> Tensor:

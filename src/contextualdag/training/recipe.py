@@ -9,7 +9,8 @@
    every matrix a DAG, then for a falling sequence of budgets of the l1 norm, each from the networks of the budget before.
 3. Points of the path are refitted on their supports without shrinkage, and the weak edges of each refit are pruned.
 4. The point of least refit loss on rows held out is selected. (``selection="min"`` ends before the refits, with the least
-   validation loss; "1se" takes the sparsest point within a standard error; a number, graphs with that many edges.)
+   validation loss; "1se" takes the sparsest point within a standard error; "explained" the strongest edges, which explain
+   nearly as much; a number, graphs with that many edges.)
 5. Simpler graphs are fitted too: one for all contexts, and graphs that keep to one order of the variables (see
    `contextualdag.training.common_order`). The simplest that predict rows held out as well are chosen, see
    `contextualdag.training.structure`. Where the order varies, reversals that do not help are left out.
@@ -26,7 +27,7 @@ documents the protocol.
 
 import contextlib
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -49,12 +50,22 @@ from contextualdag.training.means import draw_mean, fit_means, without_means
 from contextualdag.training.outliers import weighted
 from contextualdag.training.path import Path
 from contextualdag.training.problem import NetworkSettings, Outcome, Problem
+from contextualdag.training.required import required_weights
 from contextualdag.training.reversals import unearned_reversals
 from contextualdag.training.runner import Runner, Steps
 from contextualdag.training.scales import divided, learn_scales, may_be_equal, speaks_for_unequal
 from contextualdag.training.screening import screen
 from contextualdag.training.solution import ClusterGraphs, ConstantGraph, Solution, VaryingGraphs, nearest_centre
-from contextualdag.training.structure import COMMON_ORDER, CONSTANT, STRUCTURES, VARYING, Choice, compare, simplest
+from contextualdag.training.structure import (
+    COMMON_ORDER,
+    CONSTANT,
+    STRUCTURES,
+    VARYING,
+    Choice,
+    StructureScore,
+    compare,
+    simplest,
+)
 
 N_PENALTIES, THINNED = 20, 4  # of the constant graph; every fourth at first
 FAR_BEHIND, HOPELESS = 0.1, 4  # log likelihood and standard errors by which simpler graphs may be behind at first sight
@@ -73,8 +84,14 @@ def learn(problems: Sequence[Problem]) -> list[Outcome]:
         return _learn(problems)
 
 
+def learn_resamples(problems: Sequence[Problem]) -> list[Solution]:
+    """Graphs of half-samples, see `contextualdag.training.resampling`, each without the rest of its path."""
+    with one_thread_each(problems[0].split.train.X.device):
+        return [choice.solution.alone() for choice in _solve(problems)]
+
+
 def _learn(problems: Sequence[Problem]) -> list[Outcome]:
-    problems = _with_weights(problems)
+    given, problems = problems, _with_weights(problems)
     means = [draw_mean(one.split.train, one.seed) if one.contextual_mean else None for one in problems]
     problems = _without_means(problems, means)
     equal = [may_be_equal(problem) for problem in problems]
@@ -91,7 +108,8 @@ def _learn(problems: Sequence[Problem]) -> list[Outcome]:
             if noise_is_equal and problem.noise == "auto" and speaks_for_unequal(problem, choice.solution):
                 equal[i] = False
                 problems[i] = replace(problems[i], checkpoint=None)  # it holds the path of the other noise
-    return [_outcome(problems[i], means[i], *found[i], equal[i]) for i in range(len(problems))]
+    weights = [problem.rows.weight for problem in given]
+    return [_outcome(problems[i], weights[i], means[i], *found[i], equal[i]) for i in range(len(problems))]
 
 
 def _with_weights(problems: Sequence[Problem]) -> list[Problem]:
@@ -112,8 +130,27 @@ def _with_weight(rows: Rows) -> Rows:
 def _solve(problems: Sequence[Problem]) -> list[Choice]:
     """Graphs of variables whose means are removed and whose noise has one scale."""
     if problems and isinstance(problems[0].settings, NetworkSettings):
-        return _run([Ensemble(_screened(problem), problem.folds()) for problem in problems])
-    return [_learn_groups(problem) for problem in problems]
+        choices = _run([Ensemble(_screened(problem), problem.folds()) for problem in problems])
+    else:
+        choices = [_learn_groups(problem) for problem in problems]
+    return [_with_required(choice, problem) for choice, problem in zip(choices, problems, strict=True)]
+
+
+def _with_required(choice: Choice, problem: Problem) -> Choice:
+    """Graphs with the edges that they must have."""
+    if not bool(problem.required.any()):
+        return choice
+    rows = problem.folds().trained_on
+
+    def complete(solution: Solution) -> Solution:
+        W = solution.graphs(rows.Z, rows.mask)
+        return replace(solution, required=required_weights(W, rows, problem.required))
+
+    return replace(
+        choice,
+        solution=complete(choice.solution),
+        constant=None if choice.constant is None else complete(choice.constant),
+    )
 
 
 def _learn_groups(problem: Problem) -> Choice:
@@ -125,8 +162,12 @@ def _learn_groups(problem: Problem) -> Choice:
     return Choice(learn_group_graphs(problem, folds), VARYING, constant=constant)
 
 
-def _outcome(problem: Problem, mean: MeanNetwork | None, scale: Tensor, choice: Choice, is_equal: bool) -> Outcome:
+def _outcome(
+    problem: Problem, weight: Tensor | None, mean: MeanNetwork | None, scale: Tensor, choice: Choice, is_equal: bool
+) -> Outcome:
+    """What is kept of a fit. In the shares that are explained outliers count in full: rows have the weights given."""
     folds = divided(problem, scale).folds()
+    folds = replace(folds, rows=replace(folds.rows, weight=weight))
     shares = explained(choice, folds, len(problem.split.train), mean, scale)
     return Outcome(choice, scale, noise.EQUAL if is_equal else noise.UNEQUAL, problem.split, mean, *shares)
 
@@ -151,27 +192,31 @@ def learn_graphs(ensemble: Ensemble) -> Steps[Choice]:
     own, wanted = _structures(ensemble)
     if wanted == {CONSTANT}:
         constant = _constant(ensemble, ensemble.problem.allowed)
-        return Choice(_select(constant, settings.selection, folds), CONSTANT, {}, _context_test(ensemble), constant)
+        test = _context_test(ensemble) if settings.final else None
+        return Choice(_select(constant, settings.selection, folds), CONSTANT, {}, test, constant)
 
     # Graphs that vary freely, within the edges that are allowed.
     best = {own: (yield from _best_of_path(ensemble))}
-    if not settings.final or folds.rows.mask is not None or (settings.as_published and wanted == {own}):
+    is_chosen = wanted == {own} and (settings.as_published or not settings.final)
+    if is_chosen or folds.rows.mask is not None:
         return Choice((yield from _finish(ensemble)), own)
 
     # One graph for all contexts, and graphs that keep to one order.
     ensembles, losses = {own: ensemble}, {own: losses_of_rows(best[own], folds)}
     order = find_order(best[own].graphs(folds.trained_on.Z), folds.trained_on)
     forward = order_to_mask(torch.tensor([order]))[0] & ensemble.network.allowed
+    if not settings.final:
+        along, _ = yield from _along(ensemble, forward, best[own], losses[own])
+        return Choice((yield from _finish(along)), COMMON_ORDER)
     constant = _best_constant(ensemble, forward, losses[own])
     if CONSTANT in wanted:
         losses[CONSTANT] = losses_of_rows(constant, folds)
     if COMMON_ORDER in wanted and own == VARYING:
-        along = yield from _along(ensemble, forward, best[own], losses[own])
-        ensembles[COMMON_ORDER], best[COMMON_ORDER] = along
+        ensembles[COMMON_ORDER], best[COMMON_ORDER] = yield from _along(ensemble, forward, best[own], losses[own])
         losses[COMMON_ORDER] = losses_of_rows(best[COMMON_ORDER], folds)
 
     # The simplest that predicts as well; what is reported is trained with more patience.
-    scores = compare({name: losses[name] for name in STRUCTURES if name in wanted}, n_nodes)
+    scores = _compare({name: losses[name] for name in STRUCTURES if name in wanted}, ensemble)
     test = _context_test(ensemble)
     structure = simplest(scores, n_nodes, test is None or test.context_matters)
     if test is not None:
@@ -234,7 +279,7 @@ def _along(
             yield from trial.fit_budget(times * best.point.l1_budget)
         yield from trial.refit(len(TRIED) - 1)
         found = trial.solution(selections.least_refit_loss(trial.path.points))
-        if not _is_near(losses_of_rows(found, ensemble.folds), losses, ensemble.network.n_nodes):
+        if not _is_near(losses_of_rows(found, ensemble.folds), losses, ensemble):
             return trial, found
     paths.setdefault(COMMON_ORDER, Path(allowed=forward))
     along = ensemble.on_path(paths[COMMON_ORDER], stream=2)
@@ -252,7 +297,7 @@ def _with_earned_reversals(ensemble: Ensemble, best: VaryingGraphs, losses: Tens
         paths[VARYING] = Path(allowed=ensemble.network.allowed & ~unearned)
     other = ensemble.on_path(paths[VARYING], stream=3)
     found = yield from _best_of_path(other)
-    score = compare({"fewer": losses_of_rows(found, folds), "all": losses}, ensemble.network.n_nodes)["fewer"]
+    score = _compare({"fewer": losses_of_rows(found, folds), "all": losses}, ensemble)["fewer"]
     return other if score.behind <= SURE * score.standard_error else ensemble
 
 
@@ -264,15 +309,19 @@ def _best_constant(ensemble: Ensemble, forward: Tensor, losses: Tensor) -> Solut
     thinned = {_constant(ensemble, edges, every=THINNED): edges for edges in (ensemble.problem.allowed, forward)}
     losses_of = {constant: losses_of_rows(constant, ensemble.folds) for constant in thinned}
     best = min(thinned, key=lambda constant: float(losses_of[constant].mean()))
-    if not _is_near(losses_of[best], losses, ensemble.network.n_nodes):
+    if not _is_near(losses_of[best], losses, ensemble):
         return best
     return _constant(ensemble, thinned[best])
 
 
-def _is_near(losses: Tensor, best: Tensor, n_nodes: int) -> bool:
+def _is_near(losses: Tensor, best: Tensor, ensemble: Ensemble) -> bool:
     """Whether graphs that predict with these errors might turn out to be as good as others."""
-    score = compare({"": losses, "best": best}, n_nodes)[""]
+    score = _compare({"": losses, "best": best}, ensemble)[""]
     return score.behind <= max(FAR_BEHIND, HOPELESS * score.standard_error)
+
+
+def _compare(losses: Mapping[str, Tensor], ensemble: Ensemble) -> dict[str, StructureScore]:
+    return compare(losses, ensemble.network.n_nodes, ensemble.folds.group_held_out)
 
 
 def _context_test(ensemble: Ensemble) -> ContextTest | None:
@@ -312,7 +361,7 @@ def _finish(ensemble: Ensemble) -> Steps[Solution]:
 def learn_group_graphs(problem: Problem, folds: Folds) -> Solution:
     """Learn one graph for all contexts, or one for each cluster of them, along a path of l1 penalties."""
     settings, train, held_out = problem.group_settings, problem.split.train, problem.split.held_out
-    centres = _cluster(train.Z, settings.n_clusters, problem.seed) if settings.clustered else None
+    centres = _cluster(train, settings.n_clusters, problem.seed) if settings.clustered else None
     n_groups = 1 if centres is None else len(centres)
     moments = SplitMoments(
         Moments.of(train, nearest_centre(train.Z, centres), n_groups),
@@ -343,12 +392,14 @@ def _screened(problem: Problem) -> Problem:
     return replace(problem, allowed=screen(problem.split.train, problem.allowed))
 
 
-def _cluster(Z: Tensor, n_clusters: int | None, seed: int) -> Tensor:
+def _cluster(rows: Rows, n_clusters: int | None, seed: int) -> Tensor:
     """Centres (g, m) of clusters of contexts, by k-means."""
     from sklearn.cluster import KMeans
 
+    Z, weight = rows.Z, None if rows.weight is None else rows.weight.cpu().numpy()
     wanted = n_clusters or math.ceil(len(Z) / ROWS_IN_A_CLUSTER)
-    found = KMeans(min(wanted, len(torch.unique(Z, dim=0))), n_init=10, random_state=seed).fit(Z.cpu().numpy())
+    found = KMeans(min(wanted, len(torch.unique(Z, dim=0))), n_init=10, random_state=seed)
+    found.fit(Z.cpu().numpy(), sample_weight=weight)
     return torch.tensor(found.cluster_centers_, dtype=torch.float32, device=Z.device)
 
 
@@ -362,6 +413,8 @@ def _select(solution: Solution, selection: str | float, folds: Folds) -> Solutio
     best = solution.at(selections.least_refit_loss(points))
     if selection == "relaxed":
         return best
+    if selection == "explained":
+        return best.at(selections.explaining(points, best.selected, selections.NEARLY_ALL))
     _, rows, W = predictions(best, folds)
     losses: list[float] = row_errors(errors(residuals(rows.X, W)), rows).tolist()
     return solution.at(selections.within_one_standard_error(points, losses))  # "1se"

@@ -28,16 +28,17 @@ def unearned_reversals(W: Tensor, rows: Rows) -> Tensor:
     W : Tensor of shape (n, p, p)
         Graphs of the rows, learned without them.
     rows : Rows
-        Rows held out.
+        Rows held out. Those where either variable of a pair is not scored say nothing on it.
     """
     W, Z, X = W.double().cpu(), rows.Z.double().cpu(), rows.X.double().cpu()
     left = residuals(X, W)
+    scored = torch.ones_like(X, dtype=torch.bool) if rows.scored is None else rows.scored.cpu()
     counts = (W != 0).sum(0)
     both = (counts > 0) & (counts.T > 0)
     found = torch.zeros_like(both)
     for j, k in both.triu().nonzero().tolist():
         source, target = (j, k) if counts[j, k] < counts[k, j] else (k, j)  # the less frequent direction
-        where = W[:, source, target] != 0
+        where = (W[:, source, target] != 0) & scored[:, source] & scored[:, target]
         weights = W[where, source, target]
         without = left[where, target] + weights * X[where, source]
         found[source, target] = not _is_better(left[where, target], without, left[where, source], X[where, target], Z[where])

@@ -35,7 +35,9 @@ Steps = Generator[list[Training], list[Fit[State]], Result]
 
 
 class Runner:
-    """Carries out trainings of networks of one shape, each in a slot with data of its own, all of one size.
+    """Carries out trainings of networks of one shape, each in a slot with data of its own.
+
+    Data are all of one size if trainings are to run in one CUDA graph; otherwise there is one after another on a GPU.
 
     Parameters
     ----------
@@ -53,6 +55,8 @@ class Runner:
     ) -> None:
         self._network, self._layer, self._splits, self._settings = network, layer, splits, settings
         self._graph_trainers: dict[bool, GraphTrainer] = {}
+        # Groups of rows may have made them differ in size, and then they cannot be stacked.
+        self._alike = len({(len(split.train), len(split.held_out)) for split in splits}) == 1
 
     def run(self, models: Sequence[Steps[Result]]) -> list[Result]:
         """Drive the generators of several models to their end and return their results.
@@ -91,7 +95,7 @@ class Runner:
             layer = self._layer if projected else NoProjection()
             if not some:
                 continue
-            if can_capture(layer, self._splits[0], self._settings):
+            if self._alike and can_capture(layer, self._splits[0], self._settings):
                 fits |= self._graph_trainer(projected, layer).run(some)
             else:
                 fits |= self._train_each(layer, some)

@@ -52,8 +52,10 @@ def _scale_of(scale: Tensor, problem: Problem, solution: Solution) -> tuple[floa
     spread = scale * noise.residual_scales(rows.X, rows).cpu()
     found = noise.floored(scale * noise.residual_scales(left, rows).cpu(), spread)
     unseen = left[len(problem.split.train) :].double().cpu() * scale
-    weight = torch.ones(len(unseen)) if rows.weight is None else rows.weight[len(problem.split.train) :].cpu()
-    return float((noise.log_likelihoods(unseen, found) * weight).sum() / weight.sum()), found
+    held_out = problem.split.held_out
+    weight = torch.ones(len(unseen)) if held_out.weight is None else held_out.weight.cpu()
+    scored = None if held_out.scored is None else held_out.scored.cpu()
+    return float((noise.log_likelihoods(unseen, found, scored) * weight).sum() / weight.sum()), found
 
 
 def divided(problem: Problem, scale: Tensor) -> Problem:

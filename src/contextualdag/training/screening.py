@@ -27,17 +27,32 @@ def screen(rows: Rows, allowed: Tensor, kept: int = KEPT) -> Tensor:
 
 
 def explained_share(rows: Rows) -> Tensor:
-    """Share of the variance of k that x_j times functions of the context explain, at [j, k]; from 0 to 1, on the CPU."""
+    """Share of the variance of k that x_j times functions of the context explain, at [j, k]; from 0 to 1, on the CPU.
+
+    The variance is that of the rows where k is scored.
+    """
     X, Z = rows.X.double().cpu(), rows.Z.double().cpu()
     parts = [torch.ones_like(Z[:, :1]), Z] + ([Z**2] if Z.shape[1] <= MOST_SQUARES else [])
     basis = torch.cat(parts, 1)
-    weighted = X if rows.weight is None else X * rows.weight.double().cpu()[:, None]
-    products = torch.stack([(weighted * column[:, None]).T @ X for column in basis.T], 1)  # [j, a, k]
+    weight = torch.ones_like(X[:, 0]) if rows.weight is None else rows.weight.double().cpu()
+    if rows.scored is None:
+        share = _explained(X, basis, X, weight)
+    else:
+        counts = weight[:, None] * rows.scored.cpu()
+        columns = [_explained(X, basis, X[:, k : k + 1], counts[:, k]) for k in range(X.shape[1])]
+        share = torch.cat(columns, 1)
+    return share.fill_diagonal_(0.0)
+
+
+def _explained(X: Tensor, basis: Tensor, responses: Tensor, weight: Tensor) -> Tensor:
+    """The shares (p, r) for some responses (n, r)."""
+    weighted = X * weight[:, None]
+    products = torch.stack([(weighted * column[:, None]).T @ responses for column in basis.T], 1)  # [j, a, k]
     gram = torch.einsum("nj,na,nb->jab", weighted * X, basis, basis)
     size = gram.diagonal(dim1=1, dim2=2).mean(1)
     size = torch.where(size > 0, size, 1.0)  # of a column of zeros
     gram += RIDGE * size[:, None, None] * torch.eye(gram.shape[1], dtype=gram.dtype)
     explained = (products * torch.linalg.solve(gram, products)).sum(1)
-    total = (weighted * X).sum(0)
+    total = (weight[:, None] * responses**2).sum(0)
     share: Tensor = explained / torch.where(total > 0, total, 1.0)
-    return share.fill_diagonal_(0.0)
+    return share

@@ -13,6 +13,7 @@ from typing import Any
 from contextualdag.training.path import PathPoint, without_first
 
 COARSE = 3  # every third point is refitted at first
+NEARLY_ALL = 0.9  # share of what edges explain
 NEARLY = 0.9  # share of the wanted edges that a polished refit needs
 
 Points = Sequence[PathPoint[Any]]
@@ -73,6 +74,21 @@ def with_n_edges(points: Points, n_edges: float) -> Selected:
     if not losses:
         return Shrunken(_nearest_shrunken(points, n_edges))
     return min(losses, key=lambda refitted: (losses[refitted], -refitted.index))
+
+
+def explaining(points: Points, selected: Selected, share: float) -> Selected:
+    """The selected graphs cut to the fewest edges that explain a share of what all their edges explain on rows held out.
+
+    What edges explain is how much they lower the loss against graphs that have hardly any. Orders and weights stay.
+    """
+    refit = points[selected.index].refit
+    if refit is None or isinstance(selected, Shrunken):
+        return selected
+    curve = refit.curve
+    _, best = curve.at(selected.cut)
+    most = curve.losses[-1] - share * (curve.losses[-1] - best)
+    enough = [cut for cut, loss in zip(curve.cuts, curve.losses, strict=True) if cut >= selected.cut and loss <= most]
+    return Refitted(selected.index, max(enough, default=selected.cut))
 
 
 def within_one_standard_error(points: Points, losses: Sequence[float]) -> Selected:

@@ -7,7 +7,7 @@ each cluster of contexts. They are immutable; selecting another point gives a ne
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -22,6 +22,7 @@ from contextualdag.training.packing import Tensors, pack_points, pack_setting, u
 from contextualdag.training.pairs import graphs
 from contextualdag.training.path import PathPoint, projected, with_states, without_first
 from contextualdag.training.prune import Refit, average, strongest
+from contextualdag.training.required import with_required
 from contextualdag.training.selection import Refitted, Selected, Shrunken
 from contextualdag.training.trainer import Fit, NoProjection
 
@@ -43,10 +44,16 @@ class Solution(ABC):
     varies: ClassVar[bool]  # whether graphs depend on the context
     points: tuple[PathPoint[Any], ...]
     selected: Selected
+    required: Tensor | None = field(default=None, kw_only=True)  # weights (p, p) of required edges where they are missing
 
-    @abstractmethod
     def graphs(self, Z: Tensor, mask: Tensor | None = None) -> Tensor:
         """Graphs (n, p, p) at contexts as the networks see them, within a mask for each sample if there is one."""
+        W = self._learned(Z, mask)
+        return W if self.required is None else with_required(W, self.required)
+
+    @abstractmethod
+    def _learned(self, Z: Tensor, mask: Tensor | None) -> Tensor:
+        """The graphs before required edges are added."""
 
     @abstractmethod
     def member_weights(self, Z: Tensor, mask: Tensor | None = None) -> list[Tensor]:
@@ -64,8 +71,21 @@ class Solution(ABC):
         """The same path with another point selected."""
         return replace(self, selected=selected)
 
-    def select(self, n_edges: float | None = None, l1_budget: float | None = None) -> Self:
-        """The same path at a number of edges, or at the budget nearest to a given one."""
+    def alone(self) -> Self:
+        """The same graphs without the rest of the path."""
+        point = self.point
+        if isinstance(self.selected, Shrunken):
+            point = replace(point, refit=None)
+        return replace(self, points=(point,), selected=replace(self.selected, index=0))
+
+    def select(self, n_edges: float | None = None, l1_budget: float | None = None, explained: float | None = None) -> Self:
+        """The same path at a number of edges, at the budget nearest to a given one, or with the edges that explain most."""
+        if explained is not None:
+            if not 0 < explained <= 1:
+                raise InvalidParameterError(f"explained must be a number above 0, up to 1. Got {explained!r} instead.")
+            if isinstance(self.selected, Shrunken):
+                raise InvalidParameterError("explained is for graphs that were refitted, not for selection='min'.")
+            return self.at(selection.explaining(self.points, self.selected, explained))
         if n_edges is not None:
             most = max(self.points[i].n_edges for i in without_first(self.points))
             if not 0 <= n_edges <= most:
@@ -122,6 +142,8 @@ class Solution(ABC):
         rows, tensors = pack_points(self.points)
         metadata = {"kind": type(self).__name__, "points": rows, "selected": asdict(self.selected)}
         more, more_tensors = self._pack_kind()
+        if self.required is not None:
+            more_tensors["required"] = self.required
         return metadata | more, tensors | more_tensors
 
     @abstractmethod
@@ -152,8 +174,7 @@ class VaryingGraphs(Solution):
     network: ContextNetwork
     acyclicity: Order | LogDet
 
-    def graphs(self, Z: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Graphs (n, p, p) at contexts as the networks see them, within a mask for each sample if there is one."""
+    def _learned(self, Z: Tensor, mask: Tensor | None) -> Tensor:
         return self._average(self.member_weights(Z, mask))
 
     @torch.no_grad()
@@ -190,8 +211,7 @@ class ConstantGraph(Solution):
 
     varies: ClassVar[bool] = False
 
-    def graphs(self, Z: Tensor, mask: Tensor | None = None) -> Tensor:
-        """The graph, once for each context, (n, p, p)."""
+    def _learned(self, Z: Tensor, mask: Tensor | None) -> Tensor:
         return self._matrices.to(Z.device, torch.float32)[self._group(Z)]
 
     def member_weights(self, Z: Tensor, mask: Tensor | None = None) -> list[Tensor]:
@@ -245,7 +265,11 @@ KINDS: dict[str, type[Solution]] = {kind.__name__: kind for kind in (VaryingGrap
 def unpack_solution(metadata: dict[str, Any], tensors: Tensors, device: torch.device) -> Solution:
     """What `Solution.pack` packed, on a device."""
     kind = KINDS[metadata["kind"]]
-    selected = metadata["selected"]
-    more = kind._unpack_kind(metadata, tensors, device)
+    more = kind._unpack_kind(metadata, tensors, device) | {"required": tensors.get("required")}
     points = tuple(unpack_points(metadata["points"], tensors))
-    return kind(points=points, selected=Refitted(**selected) if "cut" in selected else Shrunken(**selected), **more)
+    return kind(points=points, selected=unpack_selected(metadata["selected"]), **more)
+
+
+def unpack_selected(packed: dict[str, Any]) -> Selected:
+    """A selected point that was packed as a dict of its fields."""
+    return Refitted(**packed) if "cut" in packed else Shrunken(**packed)

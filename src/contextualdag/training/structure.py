@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from torch import Tensor
 
 from contextualdag.training.context_test import ContextTest
+from contextualdag.training.data import standard_error
 from contextualdag.training.solution import Solution
 
 CONSTANT, COMMON_ORDER, VARYING = STRUCTURES = ("constant", "common-order", "varying")  # from the simplest on
@@ -61,8 +62,11 @@ class Choice:
     constant: Solution | None = None
 
 
-def compare(losses: Mapping[str, Tensor], n_nodes: int) -> dict[str, StructureScore]:
-    """Scores of structures, from the mean squared errors of the same rows (n,) with the graphs of each."""
+def compare(losses: Mapping[str, Tensor], n_nodes: int, group: Tensor | None = None) -> dict[str, StructureScore]:
+    """Scores of structures, from the mean squared errors of the same rows (n,) with the graphs of each.
+
+    Rows may belong to groups (n,), which are independent of one another.
+    """
     means = {name: float(loss.double().mean()) for name, loss in losses.items()}
     best = min(means, key=lambda name: means[name])
     variance = max(means[best], 1e-300)
@@ -73,7 +77,7 @@ def compare(losses: Mapping[str, Tensor], n_nodes: int) -> dict[str, StructureSc
     scores = {}
     for name in losses:
         behind = log_likelihoods(best) - log_likelihoods(name)
-        error = float(behind.std(correction=0)) / math.sqrt(len(behind))
+        error = standard_error(behind, group)
         scores[name] = StructureScore(float(log_likelihoods(name).mean()), float(behind.mean()), error)
     return scores
 
