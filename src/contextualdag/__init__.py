@@ -4,10 +4,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from contextualdag.estimators import ClusteredDAG, ContextualDAG, FixedDAG, SortedDAG
+    from contextualdag.estimators import BootstrapDAG, ClusteredDAG, ContextualDAG, FixedDAG, SortedDAG
 
 __version__ = "0.1.0.dev0"
-__all__ = ["ClusteredDAG", "ContextualDAG", "FixedDAG", "SortedDAG", "__version__"]
+__all__ = ["BootstrapDAG", "ClusteredDAG", "ContextualDAG", "FixedDAG", "SortedDAG", "__version__"]
 
 
 def __getattr__(name: str) -> Any:

@@ -10,7 +10,7 @@ from contextualdag import ContextualDAG, FixedDAG, SortedDAG
 from contextualdag.datasets import make_varying_dag
 from contextualdag.errors import InvalidInputError, InvalidParameterError
 from contextualdag.estimators import fit_together
-from contextualdag.estimators.fitting import Tables, _prepare
+from contextualdag.estimators.fitting import Tables, prepare
 from contextualdag.graphs import is_acyclic
 from contextualdag.metrics import estimation_error
 from contextualdag.network import Dropout, auto_dropout
@@ -71,7 +71,7 @@ def test_three_members_are_better_than_single_networks():
 
 def problem_of(model, *tables):
     """What the recipe would be given."""
-    return _prepare(model, Tables(*tables)).problem
+    return prepare(model, Tables(*tables)).problem
 
 
 def test_members_hold_out_other_rows_and_together_train_on_all(data):

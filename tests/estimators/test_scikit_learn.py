@@ -16,6 +16,7 @@ pytestmark = pytest.mark.slow
 SMALL = ContextualDAG(hidden_layers=(4,), n_members=1, max_epochs=2, n_budgets=2, random_state=0)
 EXCEPTIONS = {
     "check_fit_score_takes_y": "the second argument is called Z, the context, not y",
+    "check_sample_weight_equivalence_on_dense_data": "it calls fit(X, y=...); the argument is called Z",
     "check_n_features_in_after_fitting": "it calls score(X, y=...); the argument is called Z",
     "check_dtype_object": "it wants NumPy's wording for objects that are no numbers; ours names the column",
 }
@@ -26,6 +27,7 @@ def train():
     return make_varying_dag(200, n_nodes=5, n_features=2, n_edges=5, random_state=3)
 
 
+@pytest.mark.filterwarnings("ignore:.*rows are copies of others")  # some checks repeat a few rows
 @parametrize_with_checks([SMALL], expected_failed_checks=lambda estimator: EXCEPTIONS)
 @pytest.mark.filterwarnings("ignore:Columns of X that do not vary")
 @pytest.mark.filterwarnings("ignore:Can't check dok sparse matrix")

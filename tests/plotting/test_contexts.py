@@ -28,6 +28,8 @@ def test_values_for_people(value, text):
 def test_values_reach_a_little_past_the_data():
     number = ContextFeature("age", tuple(np.linspace(20, 60, 101)), {})
     assert values_along(number, 3) == pytest.approx([14, 40, 66])
+    hours = ContextFeature("hour", tuple(np.linspace(0, 23, 101)), {}, (0.0, 24.0))
+    assert values_along(hours, 4) == [0, 8, 16, 24]  # the circle and no more
     assert values_along(ContextFeature("site", (), {"Leeds": 0.2, "York": 0.8}), 3) == ["Leeds", "York"]
 
 

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from contextualdag.errors import InvalidInputError
 from tests.plotting.conftest import assert_all_inside
 
 
@@ -21,6 +22,26 @@ def test_sparsity_counts_edges(model):
     low, high = model.context_summary_["low"][1], model.context_summary_["high"][1]
     W = model.adjacency(middle.assign(neuroticism=(low + high) / 2))
     assert ax.collections[0].get_array()[2, 2] == (W != 0).sum()
+
+
+def test_effect_along_features(model):
+    T = model.total_effects(model.typical_context())[0]
+    source, target = (model.names_[i] for i in np.unravel_index(np.abs(T).argmax(), T.shape))
+    table = model.effect_along(source, target, "age", n_points=5)
+    assert table["effect"][2]
+    ax = model.plot_effect(source, target, "age")
+    assert ax.get_ylabel() == f"effect of {source} on {target}"
+    for label, column in (("total", "effect"), ("direct", "direct")):
+        line = next(line for line in ax.lines if line.get_label() == label)
+        x, y = line.get_xdata(), line.get_ydata()
+        middle = len(table) // 2
+        near = np.nanargmin(np.abs(x - table["age"][middle]))
+        assert y[near] == pytest.approx(table[column][middle], abs=0.05)
+    assert_all_inside(ax.figure)
+    assert len(model.plot_effect("anxiety", "sleep", "site").patches) == 6
+    assert model.plot_effect("anxiety", "sleep").get_xlabel() in ("age", "neuroticism", "site")
+    with pytest.raises(InvalidInputError, match="two variables"):
+        model.plot_effect("sleep", "sleep")
 
 
 def test_edge_along_features(model):

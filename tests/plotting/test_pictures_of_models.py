@@ -1,5 +1,7 @@
 """What holds for all pictures of models."""
 
+import re
+
 import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
@@ -69,5 +71,6 @@ def test_notebooks_show_what_was_learned(model, fixed):
     for shown in (model._repr_html_(), model._repr_mimebundle_()["text/html"]):
         assert "depressed mood" in shown
         assert "on average" in shown
+        assert re.search(r"<th [^>]*>changes</th><td [^>]*>Of \d+ edges [^<]*\(summary\(\)\)</td>", shown)
     assert "contextualdag-summary" in fixed._repr_html_()
     assert "contextualdag-summary" not in ContextualDAG()._repr_html_()

@@ -3,44 +3,58 @@
 import copy
 import os
 from abc import abstractmethod
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
+import torch
 from sklearn.base import BaseEstimator
 
 from contextualdag.contexts import ContextFeature
 from contextualdag.cpdag import cpdag
 from contextualdag.errors import InvalidInputError, InvalidParameterError, NotFittedError
-from contextualdag.estimators.fitting import Preparation, Tables
+from contextualdag.estimators.doors import Doors
+from contextualdag.estimators.effects import Effects
+from contextualdag.estimators.experiments import read_weights
+from contextualdag.estimators.fitting import Tables
+from contextualdag.estimators.knowledge import Edges, Knowledge, Node
 from contextualdag.estimators.pictures import NotebookSummary, Pictures
 from contextualdag.estimators.saving import load_as, save_model
-from contextualdag.tables import Array, Flags, check_same_samples, read_columns
+from contextualdag.estimators.scaling import Preparation
+from contextualdag.estimators.summary import Summary
+from contextualdag.tables import Array, Flags, check_aligned, check_same_samples, check_scaled, read_columns
 from contextualdag.training.context_test import ContextTest
 from contextualdag.training.loss import array_residuals, explained_variance
 from contextualdag.training.noise import EQUAL
+from contextualdag.training.packing import Tensors
 from contextualdag.training.problem import GroupSettings, NetworkSettings
 from contextualdag.training.solution import Solution
 from contextualdag.training.structure import StructureScore
 
 if TYPE_CHECKING:
-    import networkx
     import pandas
 
 ROWS_AT_ONCE = 4096
 
 
-class GraphEstimator(NotebookSummary, Pictures, BaseEstimator):  # type: ignore[misc]
+class GraphEstimator(NotebookSummary, Summary, Pictures, Effects, Doors, BaseEstimator):  # type: ignore[misc]
     """The base of all estimators. A subclass has parameters, checks them, and turns them into settings of the recipe.
 
     Besides its parameters a fitted model has the attributes declared here: how it reads tables, what it has learned, and
     what is reported of the fit.
     """
 
+    _wraps: ClassVar[dict[str, type["GraphEstimator"]]] = {}  # estimators that may be a parameter, by name
     selection: str | float
     intercept: str
     noise: str
     robust: bool
+    forbidden_edges: Edges | None
+    required_edges: Edges | None
+    tiers: Iterable[Iterable[Node]] | None
+    cyclic: Mapping[str, float] | None
+    missing: str
     validation_fraction: float
     device: str
     random_state: int | None
@@ -74,9 +88,9 @@ class GraphEstimator(NotebookSummary, Pictures, BaseEstimator):  # type: ignore[
             raise InvalidInputError(f"{type(self).__name__} takes no mask; SortedDAG does.")
         return tables
 
-    def _allowed_edges(self, names: list[str]) -> Flags:
-        """Allowed edges, a boolean array (p, p)."""
-        return np.ones((len(names), len(names)), dtype=bool)
+    def _knowledge(self, names: list[str]) -> Knowledge:
+        """Edges that are allowed and edges that are required."""
+        return Knowledge.read(names, type(self).__name__, self.forbidden_edges, self.required_edges, self.tiers)
 
     @property
     def n_features_in_(self) -> int:
@@ -140,11 +154,11 @@ class GraphEstimator(NotebookSummary, Pictures, BaseEstimator):  # type: ignore[
         self._require_fit()
         return asdict(self._solution.describe())
 
-    def select(self, n_edges: float | None = None, l1_budget: float | None = None) -> Self:
+    def select(self, n_edges: float | None = None, l1_budget: float | None = None, explained: float | None = None) -> Self:
         """Another point of the fitted path; nothing is refitted.
 
         Where a refit was made on the way to the default selection its weights are reported, else the shrunken ones. The
-        noise of `sample` and `held_out_score_` stay those of the first selection.
+        noise of `sample` and `held_out_score_` stay those of the first selection; there is no `summary`, which needs rows.
 
         Parameters
         ----------
@@ -153,6 +167,9 @@ class GraphEstimator(NotebookSummary, Pictures, BaseEstimator):  # type: ignore[
             edges of the model's own selection if these are up to a tenth fewer.
         l1_budget : float, optional
             Budget, of which the nearest point is taken.
+        explained : float, optional
+            A share, up to 1: the strongest edges of the present selection, as few as explain that share of what all of them
+            explain of rows held out. No edge is reversed.
 
         Returns
         -------
@@ -160,10 +177,10 @@ class GraphEstimator(NotebookSummary, Pictures, BaseEstimator):  # type: ignore[
             A model of its own; this one does not change.
         """
         self._require_fit()
-        if (n_edges is None) == (l1_budget is None):
-            raise InvalidParameterError("select takes either n_edges or l1_budget.")
+        if sum(given is not None for given in (n_edges, l1_budget, explained)) != 1:
+            raise InvalidParameterError("select takes one of n_edges, l1_budget and explained.")
         model = copy.copy(self)
-        model._solution = self._solution.select(n_edges, l1_budget)
+        model._solution, model._variation = self._solution.select(n_edges, l1_budget, explained), None
         return model
 
     @property
@@ -206,7 +223,8 @@ class GraphEstimator(NotebookSummary, Pictures, BaseEstimator):  # type: ignore[
         Returns
         -------
         array of bool, shape (n,)
-            True where some feature is smaller or larger than it ever was in training.
+            True where some feature is smaller or larger than it ever was in training. No value of a cyclic feature is
+            outside if those of the fit cover its period, but for a quarter of it.
         """
         encoded = self._encode(Z)
         return self._preparation.contexts.outside(encoded)
@@ -225,7 +243,7 @@ class GraphEstimator(NotebookSummary, Pictures, BaseEstimator):  # type: ignore[
             ``W[i, j, k]`` is the effect of variable j on k in context i. Every ``W[i]`` is acyclic.
         """
         Z = self._encode(Z)
-        return np.concatenate([self._weights(part) for part in _parts(Z)])
+        return np.concatenate([self._weights(part) for part in parts(Z)])
 
     def edges(self, Z: Any) -> "pandas.DataFrame":
         """Edges of given contexts as a table, built without holding all graphs at once.
@@ -246,7 +264,7 @@ class GraphEstimator(NotebookSummary, Pictures, BaseEstimator):  # type: ignore[
         Z = self._encode(Z)
         names, undirected = np.array(self.names_, dtype=object), self._undirected()
         tables, first = [], 0
-        for part in _parts(Z):
+        for part in parts(Z):
             W = self._weights(part)
             sample, source, target = np.nonzero(W)
             columns = {"sample": first + sample, "source": names[source], "target": names[target]}
@@ -255,33 +273,7 @@ class GraphEstimator(NotebookSummary, Pictures, BaseEstimator):  # type: ignore[
             first += len(part)
         return pd.concat(tables, ignore_index=True)
 
-    def to_networkx(self, z: Any) -> "networkx.DiGraph":
-        """Graph of one context.
-
-        Parameters
-        ----------
-        z : array of shape (m,) or (1, m), or DataFrame of one row
-            The context.
-
-        Returns
-        -------
-        networkx.DiGraph
-            Nodes are the names of the variables; edges have the attributes weight and directed, as in `edges`.
-        """
-        import networkx as nx
-
-        context: Any = z if hasattr(z, "columns") else np.atleast_2d(np.asarray(z))
-        if len(context) != 1:
-            raise InvalidInputError(
-                f"to_networkx draws the graph of one context. Got {len(context)}; use edges for several."
-            )
-        graph = nx.DiGraph()
-        graph.add_nodes_from(self.names_)
-        for edge in self.edges(context).itertuples():
-            graph.add_edge(edge.source, edge.target, weight=edge.weight, directed=edge.directed)
-        return graph
-
-    def score(self, X: Any, Z: Any = None) -> float:
+    def score(self, X: Any, Z: Any = None, sample_weight: Any = None) -> float:
         """Share of the variance of X that contexts and edges explain, the mean over variables; higher is better.
 
         Parameters
@@ -290,6 +282,8 @@ class GraphEstimator(NotebookSummary, Pictures, BaseEstimator):  # type: ignore[
             Variables.
         Z : array or DataFrame of shape (n, m)
             Contexts; may be left out if the model was fitted without.
+        sample_weight : sequence of length n, optional
+            How much each row counts.
 
         Returns
         -------
@@ -299,11 +293,13 @@ class GraphEstimator(NotebookSummary, Pictures, BaseEstimator):  # type: ignore[
         self._require_fit()
         if Z is None and self.context_features_:
             raise InvalidInputError("Z is missing: this model was fitted with contexts, so it needs them.")
+        check_aligned(X, Z)
         Z = self._encode(X if Z is None else Z)
         values = read_columns(X, self.names_, "X", type(self).__name__)
         check_same_samples(values, Z)
-        error = np.concatenate([self._residuals(x, z) for x, z in zip(_parts(values), _parts(Z), strict=True)])
-        return explained_variance(error, values)
+        error = np.concatenate([self._residuals(x, z) for x, z in zip(parts(values), parts(Z), strict=True)])
+        weight = None if sample_weight is None else read_weights(sample_weight, len(values))
+        return explained_variance(error, values, weight)
 
     def sample(self, Z: Any, random_state: int | np.random.Generator | None = None) -> Array:
         """Draw variables from the fitted model, with normal noise.
@@ -322,7 +318,7 @@ class GraphEstimator(NotebookSummary, Pictures, BaseEstimator):  # type: ignore[
         Z = self._encode(Z)
         rng = np.random.default_rng(random_state)
         drawn = []
-        for part in _parts(Z):
+        for part in parts(Z):
             noise = rng.standard_normal((len(part), len(self.names_))) * self.noise_scale_
             A = np.eye(len(self.names_)) - self._weights(part).transpose(0, 2, 1)
             drawn.append(self._means(part) + np.linalg.solve(A, noise[:, :, None])[:, :, 0])
@@ -361,7 +357,7 @@ class GraphEstimator(NotebookSummary, Pictures, BaseEstimator):  # type: ignore[
         """Pairs (p, p), in both orders, with an edge whose direction neither the data nor the allowed edges tell."""
         if self._solution.varies or self.noise_ == EQUAL:
             return np.zeros((len(self.names_), len(self.names_)), dtype=bool)
-        allowed = self._allowed_edges(self.names_)
+        allowed = self._knowledge(self.names_).allowed
         edges: Flags = cpdag(self._weights(np.zeros((1, len(self._preparation.scaling.z_mean)))))[0] & allowed
         return edges & edges.T
 
@@ -373,14 +369,25 @@ class GraphEstimator(NotebookSummary, Pictures, BaseEstimator):  # type: ignore[
         """X - mu(z) - W(z)^T (x - mu(z))."""
         return array_residuals(X - self._means(Z), self._weights(Z, mask))
 
+    def _pack_more(self) -> tuple[dict[str, Any], Tensors]:
+        """What a kind of estimator keeps besides what all have, as JSON and named tensors."""
+        return {}, {}
+
+    def _unpack_more(self, metadata: dict[str, Any], tensors: Tensors, device: torch.device) -> None:
+        """Take back what `_pack_more` packed."""
+
     def _encode(self, Z: Any) -> Array:
         self._require_fit()
-        return self._preparation.contexts.encoder.encode(Z)
+        encoder, scaling = self._preparation.contexts.encoder, self._preparation.scaling
+        encoded = encoder.encode(Z)
+        check_scaled((encoded - scaling.z_mean) / scaling.z_scale, encoder.feature_names, "Z")
+        return encoded
 
     def _require_fit(self) -> None:
         if not hasattr(self, "_solution"):
             raise NotFittedError(f"This {type(self).__name__} is not fitted yet. Call fit(X, Z) first.")
 
 
-def _parts(Z: Array) -> list[Array]:
-    return [Z[first : first + ROWS_AT_ONCE] for first in range(0, max(len(Z), 1), ROWS_AT_ONCE)]
+def parts(Z: Array, size: int = ROWS_AT_ONCE) -> list[Array]:
+    """Blocks of rows, so that not all graphs are held at once; one if there are none."""
+    return [Z[first : first + size] for first in range(0, max(len(Z), 1), size)]

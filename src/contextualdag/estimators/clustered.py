@@ -1,11 +1,12 @@
 """ClusteredDAG: contexts in clusters, one graph for each."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from contextualdag.checks import is_count
 from contextualdag.estimators.base import GraphEstimator
 from contextualdag.estimators.fitting import fit_together
+from contextualdag.estimators.knowledge import Edges, Node
 from contextualdag.estimators.parameters import PAPER_GROUPS, check, check_group_parameters, scaled_penalties
 from contextualdag.training.problem import GroupSettings
 
@@ -17,7 +18,8 @@ class ClusteredDAG(GraphEstimator):
     ----------
     n_clusters : int, optional
         Number of clusters; by default one for every hundred training samples, as in the paper.
-    selection, penalties, n_penalties, cut, intercept, noise, robust, validation_fraction, device, random_state
+    selection, penalties, n_penalties, cut, intercept, noise, robust, forbidden_edges, required_edges, tiers, missing, \
+cyclic, validation_fraction, device, random_state
         As for `FixedDAG`; `random_state` also seeds k-means.
 
     Attributes
@@ -46,6 +48,11 @@ class ClusteredDAG(GraphEstimator):
         intercept: str = "contextual",
         noise: str = "auto",
         robust: bool = True,
+        forbidden_edges: Edges | None = None,
+        required_edges: Edges | None = None,
+        tiers: Iterable[Iterable[Node]] | None = None,
+        cyclic: Mapping[str, float] | None = None,
+        missing: str = "error",
         validation_fraction: float = 0.2,
         device: str = "auto",
         random_state: int | None = None,
@@ -58,6 +65,11 @@ class ClusteredDAG(GraphEstimator):
         self.intercept = intercept
         self.noise = noise
         self.robust = robust
+        self.forbidden_edges = forbidden_edges
+        self.required_edges = required_edges
+        self.tiers = tiers
+        self.cyclic = cyclic
+        self.missing = missing
         self.validation_fraction = validation_fraction
         self.device = device
         self.random_state = random_state
@@ -73,7 +85,19 @@ class ClusteredDAG(GraphEstimator):
         """
         return cls(**(PAPER_GROUPS | overrides))
 
-    def fit(self, X: Any, Z: Any, X_val: Any = None, Z_val: Any = None) -> "ClusteredDAG":
+    def fit(
+        self,
+        X: Any,
+        Z: Any,
+        X_val: Any = None,
+        Z_val: Any = None,
+        *,
+        interventions: Any = None,
+        interventions_val: Any = None,
+        sample_weight: Any = None,
+        sample_weight_val: Any = None,
+        groups: Any = None,
+    ) -> "ClusteredDAG":
         """Learn the clusters and their graphs.
 
         Parameters
@@ -84,13 +108,18 @@ class ClusteredDAG(GraphEstimator):
             Contexts of the same samples. Categorical columns are one-hot encoded.
         X_val, Z_val : optional
             Validation set; by default `validation_fraction` of the rows is held out.
+        interventions, interventions_val, sample_weight, sample_weight_val, groups
+            As for `ContextualDAG`.
 
         Returns
         -------
         ClusteredDAG
             The estimator itself.
         """
-        fit_together([self], [{"X": X, "Z": Z, "X_val": X_val, "Z_val": Z_val}])
+        tables = {"X": X, "Z": Z, "X_val": X_val, "Z_val": Z_val}
+        tables |= {"interventions": interventions, "interventions_val": interventions_val}
+        tables |= {"sample_weight": sample_weight, "sample_weight_val": sample_weight_val, "groups": groups}
+        fit_together([self], [tables])
         return self
 
     def _check_parameters(self) -> None:

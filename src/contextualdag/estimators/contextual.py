@@ -1,12 +1,13 @@
 """ContextualDAG: a graph for every context."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from contextualdag.checks import is_one_of
 from contextualdag.estimators.base import GraphEstimator
 from contextualdag.estimators.fitting import fit_together
+from contextualdag.estimators.knowledge import Edges, Node
 from contextualdag.estimators.parameters import (
     ACYCLICITIES,
     PAPER_NETWORK,
@@ -31,10 +32,11 @@ class ContextualDAG(GraphEstimator):
     acyclicity : {"order", "logdet"} or Order or LogDet, default="order"
         Projection that makes matrices acyclic, see `contextualdag.projection`. Here "order" searches from one start
         (``Order(starts=1)``), which recovers graphs as well as the three of the layer and takes half the time.
-    selection : {"relaxed", "min", "1se"} or float, default="relaxed"
+    selection : {"relaxed", "min", "1se", "explained"} or float, default="relaxed"
         How the point of the path is selected. "relaxed": by the least validation loss after a refit without shrinkage, whose
         weak edges are pruned and whose weights the model reports; "1se": the sparsest graphs within one standard error of
-        that; "min": by the least validation loss with shrinkage, which keeps too many edges; a number: graphs with that many
+        that; "explained": the strongest edges of "relaxed", as few as explain nine tenths of what all of them explain;
+        "min": by the least validation loss with shrinkage, which keeps too many edges; a number: graphs with that many
         edges on average.
     n_members : int, default=3
         Number of networks in the ensemble. They are fitted side by side from different initial weights and their graphs are
@@ -62,6 +64,19 @@ class ContextualDAG(GraphEstimator):
         "auto" is "equal" unless residuals speak against it.
     robust : bool, default=True
         Whether rows that lie far from all others count less, so that a few bad ones do little harm.
+    forbidden_edges : list of (source, target), optional
+        Edges that no graph may have, by name or position of the variables.
+    required_edges : list of (source, target), optional
+        Edges that every graph has. Where one does not help to predict it is added with the weight that fits best.
+    tiers : list of lists of variables, optional
+        Every variable once, from the earliest tier on; no variable causes one of an earlier tier.
+    cyclic : dict of str to float, optional
+        Context features that come back, and their periods: ``{"hour": 24, "angle": 360}``. Networks see their sine and
+        cosine, so that 23 and 0 are neighbours. Values beyond one period are wrapped: 25 h is 1 h. Columns of an array are
+        named z1, z2 and so on.
+    missing : {"error", "impute"}, default="error"
+        What to do about missing values of X (NaN): refuse them, or fill them in by what a quick fit expects of them given
+        the rest of the row. Filled values explain others but are never themselves scored. Contexts must be complete.
     budgets : {"geometric", "equispaced"}, default="geometric"
         Grid of budgets: falling by three tenths until graphs are empty, or in equal steps to zero as in the paper.
     n_budgets : int, default=50
@@ -146,6 +161,11 @@ class ContextualDAG(GraphEstimator):
         intercept: str = "contextual",
         noise: str = "auto",
         robust: bool = True,
+        forbidden_edges: Edges | None = None,
+        required_edges: Edges | None = None,
+        tiers: Iterable[Iterable[Node]] | None = None,
+        cyclic: Mapping[str, float] | None = None,
+        missing: str = "error",
         budgets: str = "geometric",
         n_budgets: int = 50,
         learning_rate: float = 4e-3,
@@ -168,6 +188,11 @@ class ContextualDAG(GraphEstimator):
         self.intercept = intercept
         self.noise = noise
         self.robust = robust
+        self.forbidden_edges = forbidden_edges
+        self.required_edges = required_edges
+        self.tiers = tiers
+        self.cyclic = cyclic
+        self.missing = missing
         self.budgets = budgets
         self.n_budgets = n_budgets
         self.learning_rate = learning_rate
@@ -197,6 +222,11 @@ class ContextualDAG(GraphEstimator):
         X_val: Any = None,
         Z_val: Any = None,
         *,
+        interventions: Any = None,
+        interventions_val: Any = None,
+        sample_weight: Any = None,
+        sample_weight_val: Any = None,
+        groups: Any = None,
         checkpoint: str | os.PathLike[str] | None = None,
     ) -> "ContextualDAG":
         """Learn the graphs.
@@ -206,10 +236,24 @@ class ContextualDAG(GraphEstimator):
         X : array or DataFrame of shape (n, p)
             Variables; rows are samples.
         Z : array or DataFrame of shape (n, m)
-            Contexts of the same samples. Categorical columns are one-hot encoded.
+            Contexts of the same samples. Categorical columns are one-hot encoded; those of pandas whose categories are
+            ordered become 0, 1, 2 and so on.
         X_val, Z_val : optional
             A validation set; by default `validation_fraction` of the rows is held out. See `cross_fit` for how members
             use it.
+        interventions : array, DataFrame or sequence, optional
+            Which variables were set or disturbed from outside in which rows, so that their equations do not hold there. A
+            boolean table of the shape of X, or a DataFrame of some of its columns; or, for each of the n rows, the names of
+            the targets: None, NaN or an empty text for none, one name, a list of names, or several names in one text with
+            ";" between them. The variables still explain others in these rows.
+        sample_weight : sequence of length n, optional
+            How much each row counts: a row of weight 2 as much as two such rows. Only the relative size matters. A row of
+            weight zero has no influence.
+        interventions_val, sample_weight_val : optional
+            The same for the validation set; by default none, and one for every row.
+        groups : sequence of length n, optional
+            What each row belongs to, such as a person. Rows of one group are all trained on or all held out, by every
+            member. Not with a validation set.
         checkpoint : path, optional
             A folder to keep the path in after every budget. A fit that was killed goes on from there when it is started
             again with the same data and settings, and ends with the same model.
@@ -219,7 +263,10 @@ class ContextualDAG(GraphEstimator):
         ContextualDAG
             The estimator itself.
         """
-        fit_together([self], [{"X": X, "Z": Z, "X_val": X_val, "Z_val": Z_val, "checkpoint": checkpoint}])
+        tables = {"X": X, "Z": Z, "X_val": X_val, "Z_val": Z_val, "checkpoint": checkpoint}
+        tables |= {"interventions": interventions, "interventions_val": interventions_val}
+        tables |= {"sample_weight": sample_weight, "sample_weight_val": sample_weight_val, "groups": groups}
+        fit_together([self], [tables])
         return self
 
     def _check_parameters(self) -> None:

@@ -1,6 +1,7 @@
 """From the user's tables to a fitted model: tables are read and scaled, the recipe is run, what it learned is kept."""
 
 import contextlib
+import copy
 import os
 import secrets
 import warnings
@@ -12,26 +13,40 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from contextualdag.checks import find_device, listed
 from contextualdag.contexts import ContextEncoder, ContextSummary
 from contextualdag.errors import InvalidInputError, InvalidParameterError
+from contextualdag.estimators.experiments import Known, complete, read_known, rows_that_count
+from contextualdag.estimators.groups import check_number, read_groups
+from contextualdag.estimators.imputation import IMPUTE, check_enough_observed, filled_by_context, filled_by_model
 from contextualdag.estimators.progress import FitProgress
-from contextualdag.network import MeanNetwork
-from contextualdag.tables import Array, Flags, check_same_samples, read_columns, read_variables
+from contextualdag.estimators.scaling import EXACT, Preparation, Scaling
+from contextualdag.estimators.summary import learn_variation
+from contextualdag.estimators.table_warnings import warn_of_tables
+from contextualdag.tables import (
+    Array,
+    Flags,
+    check_aligned,
+    check_same_samples,
+    check_scaled,
+    read_columns,
+    read_variables,
+    varying,
+)
 from contextualdag.training.checkpoint import Checkpoint
 from contextualdag.training.data import Rows, Split
-from contextualdag.training.noise import EQUAL
+from contextualdag.training.noise import EQUAL, residual_scales
 from contextualdag.training.outliers import OUTLIER
 from contextualdag.training.problem import NetworkSettings, Outcome, Problem
 from contextualdag.training.recipe import learn
+from contextualdag.training.scales import divided
+from contextualdag.training.structure import VARYING
 
 if TYPE_CHECKING:
     from contextualdag.estimators.base import GraphEstimator
 
 Indices = NDArray[np.int64]
-EXACT = 1e-9  # share of the variance of a column below which others determine it
 NO_INFLUENCE = ("device", "verbose")  # parameters that do not change what is learned
 
 
@@ -64,11 +79,11 @@ def fit_together(models: Sequence["GraphEstimator"], tables: Sequence[Mapping[st
     for model in models:
         if not hasattr(model, "_settings"):
             raise InvalidInputError(f"fit_together takes estimators of contextualdag. Got {model!r}.")
-    prepared: list[_Prepared] = []
+    prepared: list[Prepared] = []
     alike: dict[object, list[int]] = {}
     for index, (model, given) in enumerate(zip(models, tables, strict=True)):
         _check_names(model, given)
-        prepared.append(_prepare(model, Tables(**given)))
+        prepared.append(prepare(model, Tables(**given)))
         alike.setdefault(prepared[index].problem.shape, []).append(index)
     outcomes: dict[int, Outcome] = {}
     for group in alike.values():
@@ -79,6 +94,19 @@ def fit_together(models: Sequence["GraphEstimator"], tables: Sequence[Mapping[st
             outcomes |= dict(zip(group, learn(problems), strict=True))
     for index, model in enumerate(models):
         _keep(model, prepared[index], outcomes[index])
+
+
+def fit_prepared(model: "GraphEstimator", prepared: "Prepared") -> Outcome:
+    """Fit one model to what `prepare` has read, and return what it has learned."""
+    with _progress(model) as progress, _own_random_numbers(prepared.scaling.device):
+        (outcome,) = learn([replace(prepared.problem, observer=progress)])
+    _keep(model, prepared, outcome)
+    return outcome
+
+
+def problem_of_fit(prepared: "Prepared", outcome: Outcome) -> Problem:
+    """The problem whose graphs were learned: without means, with weights of rows, divided by the scales of the noise."""
+    return divided(replace(prepared.problem, split=outcome.split, checkpoint=None, observer=None), outcome.scale)
 
 
 @dataclass(frozen=True)
@@ -92,72 +120,15 @@ class Tables:
     mask: Any = None
     mask_val: Any = None
     checkpoint: str | os.PathLike[str] | None = None
+    interventions: Any = None
+    interventions_val: Any = None
+    sample_weight: Any = None
+    sample_weight_val: Any = None
+    groups: Any = None
 
 
 @dataclass(frozen=True)
-class Scaling:
-    """From numbers in the user's units to those that networks see, and back.
-
-    Contexts and variables are scaled column by column to mean zero and standard deviation one. Graphs are learned from
-    variables divided by the scales of their noise; `unit` is what a variable in the user's units is divided by for that, up
-    to a common factor.
-    """
-
-    z_mean: Array
-    z_scale: Array
-    x_mean: Array
-    x_scale: Array
-    unit: Array
-    device: torch.device
-
-    @classmethod
-    def learn(cls, X: Array, Z: Array, varies: Flags, centre: bool, device: torch.device) -> "Scaling":
-        """From training data; columns of X that are not in `varies` are not scaled. The unit is that of equal noise."""
-        z_scale = Z.std(0)
-        z_scale[z_scale == 0] = 1
-        x_mean = X.mean(0) if centre else np.zeros(X.shape[1])
-        variances = ((X - x_mean) ** 2).mean(0)
-        x_scale = np.where(varies, np.sqrt(variances), 1.0)
-        return cls(Z.mean(0), z_scale, x_mean, x_scale, np.full(X.shape[1], np.sqrt(variances[varies].mean())), device)
-
-    def weights(self, W: Array) -> Array:
-        """Weights (n, p, p) in the user's units."""
-        scaled: Array = W * (self.unit / self.unit[:, None])
-        return scaled
-
-    def contexts(self, Z: Array) -> Tensor:
-        """Contexts for the networks."""
-        return self.tensor((Z - self.z_mean) / self.z_scale)
-
-    def variables(self, X: Array) -> Tensor:
-        """Variables for the networks."""
-        return self.tensor((X - self.x_mean) / self.x_scale)
-
-    def means(self, Z: Array, network: MeanNetwork | None) -> Array:
-        """Means (n, p) of the variables in the user's units."""
-        means = np.broadcast_to(self.x_mean, (len(Z), len(self.x_mean)))
-        if network is None:
-            return means
-        shifted: Array = means + self.x_scale * network(self.contexts(Z)).double().cpu().numpy()
-        return shifted
-
-    def tensor(self, values: Array) -> Tensor:
-        """An array on the device of the networks."""
-        return torch.tensor(values, dtype=torch.float32, device=self.device)
-
-
-@dataclass(frozen=True)
-class Preparation:
-    """How a fitted model reads tables: names of variables, contextual features, scaling, and the mean given the context."""
-
-    names: tuple[str, ...]
-    contexts: ContextSummary
-    scaling: Scaling
-    mean_network: MeanNetwork | None
-
-
-@dataclass(frozen=True)
-class _Prepared:
+class Prepared:
     """What a fit begins with: the problem, and the training rows in the user's units."""
 
     problem: Problem
@@ -172,7 +143,7 @@ class _Prepared:
     held_out_rows: Indices | None  # None for a validation set of its own
 
 
-def _prepare(model: "GraphEstimator", tables: Tables) -> _Prepared:
+def prepare(model: "GraphEstimator", tables: Tables) -> Prepared:
     """Read and check parameters and tables: all that comes before anything is trained."""
     model._check_parameters()
     tables = model._check_tables(tables)
@@ -184,40 +155,68 @@ def _prepare(model: "GraphEstimator", tables: Tables) -> _Prepared:
         entropy = checkpoint.seed
     rng = np.random.default_rng(secrets.randbits(63) if entropy is None else entropy)
 
-    X, names = read_variables(tables.X)
-    encoder = ContextEncoder((), ()) if tables.Z is None else ContextEncoder.learn(tables.Z)
+    check_aligned(tables.X, tables.Z)
+    check_aligned(tables.X_val, tables.Z_val, "X_val", "Z_val")
+    tables, weight, weight_val, numbers = rows_that_count(tables)
+    X, names = read_variables(tables.X, with_missing=model.missing == IMPUTE)
+    encoder = _learn_encoder(tables.Z, model.cyclic)
     Z = encoder.encode(X if tables.Z is None else tables.Z)
     check_same_samples(X, Z)
     _check_n_edges(model, len(names))
-    all_contexts = Z
+    all_rows, all_contexts = X, Z
     mask, mask_val = tables.mask, tables.mask_val
     if (tables.X_val is None) != (tables.Z_val is None) and tables.Z is not None:
         raise InvalidInputError("X_val and Z_val belong together: pass both or neither.")
     train: Indices = np.arange(len(X))
     held_out: Indices | None = None
+    known = read_known(tables, weight, names, len(X))
+    groups = read_groups(tables.groups, len(X), tables.X_val is not None)
+    if groups is not None:
+        settings = model._settings(1.0)
+        check_number(groups, settings.n_folds if isinstance(settings, NetworkSettings) else 1)
+        known = replace(known, group=groups.numpy())
     if tables.X_val is None:
-        train, held_out = _hold_out(len(X), model.validation_fraction, rng)
+        train, held_out = _hold_out(len(X), model.validation_fraction, rng, known.group)
         X_val, Z_val = X[held_out], Z[held_out]
         X, Z = X[train], Z[train]
+        known, known_val = known[train], known[held_out]
         mask, mask_val = (None, None) if mask is None else (mask[train], mask[held_out])
     else:
-        X_val = read_columns(tables.X_val, names, "X_val", type(model).__name__)
+        X_val = read_columns(tables.X_val, names, "X_val", type(model).__name__, with_missing=model.missing == IMPUTE)
         Z_val = encoder.encode(X_val if tables.Z is None else tables.Z_val)
         check_same_samples(X_val, Z_val)
         if len(X) < 2 or len(X_val) < 1:
             raise InvalidInputError(f"X needs two rows and X_val one at least. Got {len(X)} and {len(X_val)}.")
+        known_val = read_known(tables, weight_val, names, len(X_val), of_validation=True)
+    known, known_val = complete(known, known_val, (len(X), len(X_val)), names, model.intercept != "none")
+
+    if np.isnan(X).any() or np.isnan(X_val).any():
+        check_enough_observed(~np.isnan(X), names)
+        known, known_val = replace(known, missing=np.isnan(X)), replace(known_val, missing=np.isnan(X_val))
+        both = filled_by_context(np.concatenate([X, X_val]), np.concatenate([Z, Z_val]))
+        X, X_val = both[: len(X)], both[len(X) :]
+        is_complete = ~np.isnan(all_rows).any(1)
+        all_rows, all_contexts_of_rows = all_rows[is_complete], all_contexts[is_complete]
+    else:
+        all_contexts_of_rows = all_contexts
 
     contexts = ContextSummary.learn(encoder, all_contexts)
+    knowledge = model._knowledge(names)
+    _check_masks(mask, mask_val, knowledge.required, names)
     varies = _varying_columns(X, names)
     _warn_of_functions(X, varies, names)
-    scaling = Scaling.learn(X, Z, varies, centre=model.intercept != "none", device=device)
+    warn_of_tables(all_rows, names, all_contexts_of_rows, encoder)
+    scaling = Scaling.learn(X, Z, known, varies, centre=model.intercept != "none", device=device)
+    check_scaled((X_val - scaling.x_mean) / scaling.x_scale, names, "X_val" if held_out is None else "X")
+    check_scaled((Z_val - scaling.z_mean) / scaling.z_scale, encoder.feature_names, "Z_val" if held_out is None else "Z")
 
-    def rows(X: Array, Z: Array, mask: Array | None) -> Rows:
-        return Rows(scaling.variables(X), scaling.contexts(Z), None if mask is None else scaling.tensor(mask))
+    def rows(X: Array, Z: Array, mask: Array | None, known: Known) -> Rows:
+        return known.rows(Rows(scaling.variables(X), scaling.contexts(Z), None if mask is None else scaling.tensor(mask)))
 
     problem = Problem(
-        split=Split(rows(X, Z, mask), rows(X_val, Z_val, mask_val)),
-        allowed=torch.from_numpy(np.outer(varies, varies) & model._allowed_edges(names)),
+        split=Split(rows(X, Z, mask, known), rows(X_val, Z_val, mask_val, known_val)),
+        allowed=torch.from_numpy(np.outer(varies, varies) & knowledge.allowed),
+        required=torch.from_numpy(knowledge.required),
         settings=model._settings(float(scaling.unit[0])),
         contextual_mean=model.intercept == "contextual",
         noise=model.noise,
@@ -227,7 +226,57 @@ def _prepare(model: "GraphEstimator", tables: Tables) -> _Prepared:
         seed=int(rng.integers(2**31)),
         checkpoint=checkpoint,
     )
-    return _Prepared(problem, names, contexts, scaling, len(all_contexts), X, Z, mask, train, held_out)
+    if numbers is not None:  # some rows had no weight
+        train, held_out = numbers[train], None if held_out is None else numbers[held_out]
+    prepared = Prepared(problem, names, contexts, scaling, len(all_contexts), X, Z, mask, train, held_out)
+    if known.missing is None or known_val.missing is None:
+        return prepared
+    return _filled_by_model(model, prepared, known.missing, (X_val, Z_val, mask_val), known_val.missing)
+
+
+def _learn_encoder(Z: Any, cyclic: Mapping[str, float] | None) -> ContextEncoder:
+    if Z is not None:
+        return ContextEncoder.learn(Z, cyclic)
+    if cyclic:
+        raise InvalidParameterError(f"The 'cyclic' parameter names {listed(list(cyclic))}, but there is no context (Z).")
+    return ContextEncoder((), ())
+
+
+def _filled_by_model(
+    model: "GraphEstimator",
+    prepared: Prepared,
+    missing: Flags,
+    held_out: tuple[Array, Array, Array | None],
+    missing_held_out: Flags,
+) -> Prepared:
+    """Fill missing values of X by what a quick fit expects of them; see `contextualdag.estimators.imputation`."""
+    settings = prepared.problem.settings
+    if isinstance(settings, NetworkSettings):
+        structure = VARYING if settings.structure == "auto" else settings.structure
+        settings = replace(settings, n_members=1, cross_fit=False, structure=structure, selection="relaxed", final=False)
+    trial = replace(prepared.problem, settings=settings, checkpoint=None)
+    with _own_random_numbers(prepared.scaling.device):
+        (outcome,) = learn([trial])
+    quick = copy.copy(model)
+    _keep(quick, prepared, outcome)
+    split, filled = prepared.problem.split, []
+    for (X, Z, mask), holes in (((prepared.X, prepared.Z, prepared.mask), missing), (held_out, missing_held_out)):
+        filled.append(filled_by_model(X, ~holes, quick._weights(Z, mask), quick._means(Z), quick.noise_scale_))
+    train, other = (
+        replace(rows, X=prepared.scaling.variables(X)) for rows, X in zip((split.train, split.held_out), filled, strict=True)
+    )
+    return replace(prepared, problem=replace(prepared.problem, split=Split(train, other)), X=filled[0])
+
+
+def _check_masks(mask: Array | None, mask_val: Array | None, required: Flags, names: list[str]) -> None:
+    """Raise if a required edge is not allowed in some sample."""
+    for name, given in (("mask", mask), ("mask_val", mask_val)):
+        if given is None or not required.any():
+            continue
+        missing = required & ~(given != 0).all(0)
+        if missing.any():
+            j, k = np.argwhere(missing)[0]
+            raise InvalidInputError(f"{name} does not allow the required edge {names[j]} → {names[k]} in every sample.")
 
 
 def _check_names(model: "GraphEstimator", given: Mapping[str, Any]) -> None:
@@ -239,7 +288,7 @@ def _check_names(model: "GraphEstimator", given: Mapping[str, Any]) -> None:
         raise InvalidInputError(f"The tables of {type(model).__name__} must be a dict of {listed(known)}; {wrong}.")
 
 
-def _keep(model: "GraphEstimator", prepared: _Prepared, outcome: Outcome) -> None:
+def _keep(model: "GraphEstimator", prepared: Prepared, outcome: Outcome) -> None:
     """Set the attributes of a fitted model."""
     scaling = prepared.scaling
     if outcome.noise != EQUAL:
@@ -251,10 +300,11 @@ def _keep(model: "GraphEstimator", prepared: _Prepared, outcome: Outcome) -> Non
     model._solution = choice.solution
     model.names_, model.n_samples_ = prepared.names, prepared.n_samples
     model._explained, model.n_held_out_ = outcome.explained.numpy(), outcome.n_held_out
-    weights = _row_weights(outcome.split.train)
-    squares = model._residuals(prepared.X, prepared.Z, prepared.mask) ** 2
-    model.noise_scale_ = np.sqrt(np.average(squares, axis=0, weights=weights))
+    train = outcome.split.train
+    left = torch.from_numpy(model._residuals(prepared.X, prepared.Z, prepared.mask))
+    model.noise_scale_ = residual_scales(left, train.to("cpu")).numpy()
     model.outliers_ = _outliers(prepared, outcome.split)
+    model._variation = learn_variation(model, problem_of_fit(prepared, outcome))
 
 
 def _row_weights(rows: Rows) -> Array:
@@ -262,11 +312,17 @@ def _row_weights(rows: Rows) -> Array:
     return weights
 
 
-def _outliers(prepared: "_Prepared", split: Split) -> list[int]:
-    """Rows of X, counted from zero, that have little weight; rows of a validation set are not among them."""
-    found = prepared.train_rows[_row_weights(split.train) < OUTLIER].tolist()
+def _outliers(prepared: "Prepared", split: Split) -> list[int]:
+    """Rows of X, counted from zero, that lost much of their weight; rows of a validation set are not among them."""
+    given = prepared.problem.split
+
+    def lost(now: Rows, before: Rows) -> Flags:
+        is_lost: Flags = _row_weights(now) / _row_weights(before) < OUTLIER
+        return is_lost
+
+    found = prepared.train_rows[lost(split.train, given.train)].tolist()
     if prepared.held_out_rows is not None:
-        found += prepared.held_out_rows[_row_weights(split.held_out) < OUTLIER].tolist()
+        found += prepared.held_out_rows[lost(split.held_out, given.held_out)].tolist()
     return sorted(found)
 
 
@@ -296,21 +352,27 @@ def _check_n_edges(model: "GraphEstimator", n_nodes: int) -> None:
         )
 
 
-def _hold_out(n: int, share: float, rng: np.random.Generator) -> tuple[Indices, Indices]:
-    """Rows to train on and rows to hold out, at random, both rising."""
+def _hold_out(n: int, share: float, rng: np.random.Generator, group: Indices | None) -> tuple[Indices, Indices]:
+    """Rows to train on and rows to hold out, at random, both rising; whole groups if there are any."""
     n_val = max(1, round(share * n))
     if n - n_val < 2:
         raise InvalidInputError(
             f"X has {n} samples (rows), too few to hold out {share:g} of them and train on the rest. Pass more rows, or a "
             "validation set as X_val and Z_val."
         )
+    if group is not None:
+        counts = np.bincount(group)
+        by_chance = rng.permutation(len(counts))
+        n_out = 1 + int(np.abs(np.cumsum(counts[by_chance])[:-1] - n_val).argmin())
+        is_out = np.isin(group, by_chance[:n_out])
+        return np.flatnonzero(~is_out), np.flatnonzero(is_out)
     order = rng.permutation(n)
     return np.sort(order[n_val:]), np.sort(order[:n_val])
 
 
 def _varying_columns(X: Array, names: list[str]) -> Flags:
     """Which columns of X are not constant; a warning names those that are."""
-    varies: Flags = X.std(0) > 0
+    varies = varying(X)
     if varies.sum() < 2:
         raise InvalidInputError(
             f"X has {len(names)} feature(s), of which {varies.sum()} vary; a graph needs two columns that vary."

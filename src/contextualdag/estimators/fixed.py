@@ -1,6 +1,6 @@
 """FixedDAG: one graph for all contexts."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,6 +8,7 @@ import numpy as np
 from contextualdag.errors import InvalidInputError
 from contextualdag.estimators.base import GraphEstimator
 from contextualdag.estimators.fitting import Tables, fit_together
+from contextualdag.estimators.knowledge import Edges, Node
 from contextualdag.estimators.parameters import PAPER_GROUPS, check_group_parameters, scaled_penalties
 from contextualdag.tables import Array
 from contextualdag.training.problem import GroupSettings
@@ -21,7 +22,7 @@ class FixedDAG(GraphEstimator):
 
     Parameters
     ----------
-    selection : {"relaxed", "min", "1se"} or float, default="relaxed"
+    selection : {"relaxed", "min", "1se", "explained"} or float, default="relaxed"
         How the penalty is selected, as for `ContextualDAG`.
     penalties : sequence of float, optional
         Penalties in squared units of X. By default `n_penalties` values that fall in equal ratios from the one that
@@ -37,6 +38,12 @@ class FixedDAG(GraphEstimator):
         "auto" is "equal" unless residuals speak against it.
     robust : bool, default=True
         Whether rows that lie far from all others count less, so that a few bad ones do little harm.
+    forbidden_edges, required_edges, tiers : optional
+        What is known of the graph, as for `ContextualDAG`.
+    cyclic : dict of str to float, optional
+        Context features that come back, and their periods, as for `ContextualDAG`.
+    missing : {"error", "impute"}, default="error"
+        Missing values of X, as for `ContextualDAG`.
     validation_fraction : float, default=0.2
         Fraction of rows held out, unless `fit` is given a validation set.
     device : str, default="auto"
@@ -85,6 +92,11 @@ class FixedDAG(GraphEstimator):
         intercept: str = "contextual",
         noise: str = "auto",
         robust: bool = True,
+        forbidden_edges: Edges | None = None,
+        required_edges: Edges | None = None,
+        tiers: Iterable[Iterable[Node]] | None = None,
+        cyclic: Mapping[str, float] | None = None,
+        missing: str = "error",
         validation_fraction: float = 0.2,
         device: str = "auto",
         random_state: int | None = None,
@@ -96,6 +108,11 @@ class FixedDAG(GraphEstimator):
         self.intercept = intercept
         self.noise = noise
         self.robust = robust
+        self.forbidden_edges = forbidden_edges
+        self.required_edges = required_edges
+        self.tiers = tiers
+        self.cyclic = cyclic
+        self.missing = missing
         self.validation_fraction = validation_fraction
         self.device = device
         self.random_state = random_state
@@ -111,7 +128,19 @@ class FixedDAG(GraphEstimator):
         """
         return cls(**(PAPER_GROUPS | overrides))
 
-    def fit(self, X: Any, Z: Any = None, X_val: Any = None, Z_val: Any = None) -> "FixedDAG":
+    def fit(
+        self,
+        X: Any,
+        Z: Any = None,
+        X_val: Any = None,
+        Z_val: Any = None,
+        *,
+        interventions: Any = None,
+        interventions_val: Any = None,
+        sample_weight: Any = None,
+        sample_weight_val: Any = None,
+        groups: Any = None,
+    ) -> "FixedDAG":
         """Learn the graph.
 
         Parameters
@@ -122,13 +151,18 @@ class FixedDAG(GraphEstimator):
             Contexts, for means that move with them; the graph does not.
         X_val, Z_val : optional
             A validation set; by default `validation_fraction` of the rows is held out.
+        interventions, interventions_val, sample_weight, sample_weight_val, groups
+            As for `ContextualDAG`.
 
         Returns
         -------
         FixedDAG
             The estimator itself.
         """
-        fit_together([self], [{"X": X, "Z": Z, "X_val": X_val, "Z_val": Z_val}])
+        tables = {"X": X, "Z": Z, "X_val": X_val, "Z_val": Z_val}
+        tables |= {"interventions": interventions, "interventions_val": interventions_val}
+        tables |= {"sample_weight": sample_weight, "sample_weight_val": sample_weight_val, "groups": groups}
+        fit_together([self], [tables])
         return self
 
     @property

@@ -4,13 +4,16 @@ import os
 
 from contextualdag.errors import PersistenceError
 from contextualdag.estimators.base import GraphEstimator
+from contextualdag.estimators.bootstrap import BootstrapDAG
 from contextualdag.estimators.clustered import ClusteredDAG
 from contextualdag.estimators.contextual import ContextualDAG
 from contextualdag.estimators.fixed import FixedDAG
 from contextualdag.estimators.saving import kind_and_version
 from contextualdag.estimators.sorted import SortedDAG
 
-KINDS: dict[str, type[GraphEstimator]] = {cls.__name__: cls for cls in (ContextualDAG, FixedDAG, ClusteredDAG, SortedDAG)}
+KINDS: dict[str, type[GraphEstimator]] = {
+    cls.__name__: cls for cls in (ContextualDAG, FixedDAG, ClusteredDAG, SortedDAG, BootstrapDAG)
+}
 
 
 def load_model(path: str | os.PathLike[str], device: str = "auto") -> GraphEstimator:
@@ -25,7 +28,7 @@ def load_model(path: str | os.PathLike[str], device: str = "auto") -> GraphEstim
 
     Returns
     -------
-    ContextualDAG, FixedDAG, ClusteredDAG or SortedDAG
+    ContextualDAG, FixedDAG, ClusteredDAG, SortedDAG or BootstrapDAG
 
     Raises
     ------

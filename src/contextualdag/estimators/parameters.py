@@ -1,12 +1,13 @@
 """What the parameters of the estimators may be, and the settings that they become."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from contextualdag.checks import is_count, is_flag, is_integer, is_number, is_one_of, require
+from contextualdag.estimators.imputation import MISSING
 from contextualdag.network import ACTIVATIONS
 from contextualdag.projection import LogDet, Order
 from contextualdag.projection.ordering import TRAINING_STARTS
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 NOISES = ("auto", "equal", "unequal")
 INTERCEPTS = ("contextual", "constant", "none")
-SELECTIONS = ("relaxed", "min", "1se")
+SELECTIONS = ("relaxed", "min", "1se", "explained")
 # In training one start recovers graphs as well as the three of the layer alone, at half the cost.
 ACYCLICITIES: dict[str, Order | LogDet] = {"order": Order(starts=TRAINING_STARTS), "logdet": LogDet()}
 
@@ -60,10 +61,17 @@ def check(model: "GraphEstimator", holds: bool, name: str, expected: str) -> Non
 def check_shared_parameters(model: "GraphEstimator") -> None:
     """Check the parameters that all estimators have."""
     selected = is_one_of(model.selection, SELECTIONS) or is_number(model.selection, 0)
-    check(model, selected, "selection", "'relaxed', 'min', '1se' or a number of edges")
+    check(model, selected, "selection", "'relaxed', 'min', '1se', 'explained' or a number of edges")
     check(model, is_one_of(model.intercept, INTERCEPTS), "intercept", f"one of {list(INTERCEPTS)}")
     check(model, is_one_of(model.noise, NOISES), "noise", f"one of {list(NOISES)}")
     check(model, is_flag(model.robust), "robust", "True or False")
+    periods = model.cyclic is None or (
+        isinstance(model.cyclic, Mapping)
+        and all(isinstance(name, str) for name in model.cyclic)
+        and all(is_number(period, 0, low_open=True, high_open=True) for period in model.cyclic.values())
+    )
+    check(model, periods, "cyclic", "None or a dict of names of context features and positive periods, such as {'hour': 24}")
+    check(model, is_one_of(model.missing, MISSING), "missing", f"one of {list(MISSING)}")
     seed = model.random_state
     check(model, seed is None or (is_integer(seed) and seed >= 0), "random_state", "None or an integer of at least 0")
     check(model, isinstance(model.device, str), "device", "'auto' or the name of a device")

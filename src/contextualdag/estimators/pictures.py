@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from contextualdag.estimators.summary import in_words
+
 if TYPE_CHECKING:
     import pandas
     from matplotlib.axes import Axes
@@ -60,6 +62,13 @@ class Pictures:
 
         return plot_edge(_as_model(self), source, target, feature, ax=ax)
 
+    def plot_effect(self, source: str, target: str, feature: str | None = None, *, ax: "Axes | None" = None) -> "Axes":
+        """Draw the total effect of a variable on another along a feature, see `contextualdag.plotting.plot_effect`."""
+        from contextualdag.plotting import plot_effect
+
+        _as_model(self)._warn_of_directions()
+        return plot_effect(_as_model(self), source, target, feature, ax=ax)
+
     def plot_order_flips(self, Z: Any = None, *, n_pairs: int = 15, ax: "Axes | None" = None) -> "Axes":
         """Draw the pairs whose direction changes with the context, see `contextualdag.plotting.plot_order_flips`."""
         from contextualdag.plotting import plot_order_flips
@@ -98,6 +107,9 @@ class NotebookSummary:
             "edges": f"{selected['n_edges']:.1f} on average, at l1 budget {selected['l1_budget']:.3g}",
             "path": f"{len(path)} sparsity levels, up to {path['n_edges'].max():.1f} edges (path_, plot_path())",
         }
+        changes = in_words(model)
+        if changes:
+            rows["changes"] = f"{changes} (summary())"
         cells = "".join(
             f"<tr><th style='text-align:left'>{k}</th><td style='text-align:left'>{html.escape(v)}</td></tr>"
             for k, v in rows.items()

@@ -2,7 +2,9 @@
 
 from typing import TYPE_CHECKING
 
+from contextualdag.estimators.bootstrap import BootstrapDAG
 from contextualdag.export import edge_text
+from contextualdag.plotting.contexts import drawn_contexts
 from contextualdag.training.context_test import FEW_ROWS
 from contextualdag.training.noise import EQUAL
 from contextualdag.training.structure import COMMON_ORDER, CONSTANT, VARYING
@@ -11,6 +13,9 @@ if TYPE_CHECKING:
     from contextualdag.estimators.base import GraphEstimator
 
 MOST_NAMED = 10
+MANY_EDGES, FAR_FEWER = 1.5, 0.7  # edges for each variable; share of them
+SURE, LIKELY = 0.9, 0.5  # smallest probabilities of edges that are called so
+N_CONTEXTS = 200  # over which edges are counted
 SHORT = {CONSTANT: "one graph", COMMON_ORDER: "one order", VARYING: "an order that varies"}
 CHOSEN = {
     CONSTANT: "One graph serves all contexts.",
@@ -20,8 +25,9 @@ CHOSEN = {
 
 
 def remarks(model: "GraphEstimator") -> list[str]:
-    """Sentences on structure, context, noise, directions that data do not tell, and rows that look like errors."""
-    return [*_structure(model), *_context(model), _noise(model), *directions(model), *_outliers(model)]
+    """Sentences on structure, context, how many edges are enough and how sure they are, noise, directions and odd rows."""
+    about_edges = [*_structure(model), *_context(model), *_readable(model), *_sureness(model)]
+    return [*about_edges, _noise(model), *directions(model), *_outliers(model)]
 
 
 def _structure(model: "GraphEstimator") -> list[str]:
@@ -60,6 +66,25 @@ def _context(model: "GraphEstimator") -> list[str]:
     return [f"{said} By feature, given the others: {named}."]
 
 
+def _sureness(model: "GraphEstimator") -> list[str]:
+    """How many edges are sure, likely and doubtful, if the model tells probabilities."""
+    if not isinstance(model, BootstrapDAG):
+        return []
+    contexts = drawn_contexts(model, N_CONTEXTS) if model.varies_ else model.typical_context()
+    probabilities = model.edges(contexts)["probability"]
+    if not len(probabilities):
+        return []
+    on_average = " on average" if model.varies_ else ""
+    sure, likely = (probabilities >= SURE).sum(), ((probabilities >= LIKELY) & (probabilities < SURE)).sum()
+    counts = (sure, likely, len(probabilities) - sure - likely, len(probabilities))
+    sure, likely, doubtful, there = (f"{count / len(contexts):.3g}" for count in counts)
+    return [
+        f"Of {there} edge{'' if there == '1' else 's'}{on_average}, {sure} are sure (probability at least {SURE:g}), "
+        f"{likely} likely (at least {LIKELY:g}) and {doubtful} doubtful. Probabilities come from how often an edge is found "
+        f"in {model.n_resamples_} random halves of the rows, and are calibrated on simulated data."
+    ]
+
+
 def _noise(model: "GraphEstimator") -> str:
     if model.noise_ == EQUAL:
         return (
@@ -83,6 +108,17 @@ def directions(model: "GraphEstimator") -> list[str]:
         "One graph serves all contexts and the size of the noise is unknown, so the data do not tell the direction of "
         f"{len(pairs)} edge{'' if len(pairs) == 1 else 's'}, shown without an arrowhead: {named}."
     ]
+
+
+def _readable(model: "GraphEstimator") -> list[str]:
+    """How many edges are enough, where that is far fewer."""
+    all_of_them = model.chosen_["n_edges"]
+    if not model.chosen_.get("refitted") or all_of_them < MANY_EDGES * len(model.names_):
+        return []
+    fewer = model.select(explained=0.9).chosen_["n_edges"]
+    if fewer > FAR_FEWER * all_of_them:
+        return []
+    return [f"{all_of_them:.3g} edges predict best; the {fewer:.3g} strongest explain nine tenths of it (explained=0.9)."]
 
 
 def _outliers(model: "GraphEstimator") -> list[str]:

@@ -11,7 +11,8 @@ import torch
 from contextualdag.checks import find_device
 from contextualdag.contexts import ContextEncoder, ContextSummary
 from contextualdag.errors import ContextualDAGError, NotFittedError, PersistenceError
-from contextualdag.estimators.fitting import Preparation, Scaling
+from contextualdag.estimators.scaling import Preparation, Scaling
+from contextualdag.estimators.summary import pack_variation, unpack_variation
 from contextualdag.files import read_folder
 from contextualdag.folder import load_folder, save_folder
 from contextualdag.network import MeanNetwork
@@ -38,7 +39,7 @@ def save_model(model: "GraphEstimator", path: str | os.PathLike[str]) -> None:
     preparation, prepared_tensors = _pack_preparation(model._preparation)
     solution, tensors = model._solution.pack()
     metadata = {
-        "parameters": {name: pack_setting(value) for name, value in model.get_params(deep=False).items()},
+        "parameters": _pack_parameters(model),
         "n_samples": model.n_samples_,
         "noise": model.noise_,
         "outliers": model.outliers_,
@@ -49,27 +50,34 @@ def save_model(model: "GraphEstimator", path: str | os.PathLike[str]) -> None:
         "preparation": preparation,
         "solution": solution,
     }
+    more, more_tensors = model._pack_more()
+    metadata["more"] = more
     tensors = {f"solution/{name}": value for name, value in tensors.items()} | prepared_tensors
     tensors["noise_scale"] = torch.from_numpy(model.noise_scale_.copy())
     tensors["explained"] = torch.from_numpy(model._explained.copy())
-    save_folder(path, type(model).__name__, metadata, tensors)
+    tensors |= {f"variation/{name}": value for name, value in pack_variation(model._variation).items()}
+    save_folder(
+        path, type(model).__name__, metadata, tensors | {f"more/{name}": value for name, value in more_tensors.items()}
+    )
 
 
 def load_as(cls: type["Model"], path: str | os.PathLike[str], device: str) -> "Model":
     """Read a model of one kind, onto a device."""
     metadata, tensors = load_folder(path, cls.__name__)
     try:
-        model = cls(**{name: unpack_setting(value) for name, value in metadata["parameters"].items()} | {"device": device})
+        model = _unpack_parameters(cls, metadata["parameters"], device)
         model._preparation = _unpack_preparation(metadata["preparation"], tensors, find_device(device))
         model._solution = unpack_solution(metadata["solution"], under(tensors, "solution"), find_device(device))
         model.names_, model.n_samples_ = list(model._preparation.names), metadata["n_samples"]
         model.n_held_out_, model._explained = metadata["n_held_out"], tensors["explained"].numpy()
+        model._variation = unpack_variation(under(tensors, "variation"))
         test, scores = metadata["context_test"], metadata["structure_scores"]
         model.structure_ = metadata["structure"]
         model.structure_scores_ = {name: StructureScore(**score) for name, score in scores.items()}
         model.context_test_ = None if test is None else _unpack_test(test)
         model.outliers_ = [int(row) for row in metadata["outliers"]]
         model.noise_, model.noise_scale_ = metadata["noise"], tensors["noise_scale"].numpy()
+        model._unpack_more(metadata["more"], under(tensors, "more"), find_device(device))
     except ContextualDAGError:
         raise
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
@@ -79,6 +87,28 @@ def load_as(cls: type["Model"], path: str | os.PathLike[str], device: str) -> "M
             f"({type(error).__name__}: {error}); fit the model again, or load it with that version."
         ) from error
     return model
+
+
+def _pack_parameters(model: "GraphEstimator") -> dict[str, Any]:
+    """Constructor parameters; an estimator among them as its kind and its own."""
+    given = model.get_params(deep=False)
+    return {
+        name: {"estimator": type(value).__name__, "parameters": _pack_parameters(value)}
+        if hasattr(value, "get_params")
+        else pack_setting(value)
+        for name, value in given.items()
+    }
+
+
+def _unpack_parameters(cls: type["Model"], packed: dict[str, Any], device: str) -> "Model":
+    """An estimator with the parameters that `_pack_parameters` packed, for a device."""
+    given: dict[str, Any] = {}
+    for name, value in packed.items():
+        if isinstance(value, dict) and "estimator" in value:
+            given[name] = _unpack_parameters(cls._wraps[value["estimator"]], value["parameters"], device)
+        else:
+            given[name] = device if name == "device" else unpack_setting(value)
+    return cls(**given)
 
 
 def _unpack_test(packed: dict[str, Any]) -> ContextTest:
@@ -96,7 +126,10 @@ def _pack_preparation(preparation: Preparation) -> tuple[dict[str, Any], Tensors
     encoder, network = contexts.encoder, preparation.mean_network
     metadata = {
         "names": preparation.names,
-        "context": [{"name": n, "categories": c} for n, c in zip(encoder.names, encoder.categories, strict=True)],
+        "context": [
+            {"name": n, "categories": c, "ordered": n in encoder.ordered, "cycle": encoder.cycles.get(n)}
+            for n, c in zip(encoder.names, encoder.categories, strict=True)
+        ],
         "has_mean_network": network is not None,
     }
     arrays = {"z_mean": scaling.z_mean, "z_scale": scaling.z_scale, "x_mean": scaling.x_mean}
@@ -110,8 +143,13 @@ def _pack_preparation(preparation: Preparation) -> tuple[dict[str, Any], Tensors
 
 def _unpack_preparation(metadata: dict[str, Any], tensors: Tensors, device: torch.device) -> Preparation:
     arrays = {name: value.numpy() for name, value in under(tensors, "array").items()}
-    categories = (None if column["categories"] is None else tuple(column["categories"]) for column in metadata["context"])
-    encoder = ContextEncoder(tuple(column["name"] for column in metadata["context"]), tuple(categories))
+    described = metadata["context"]
+    encoder = ContextEncoder(
+        names=tuple(column["name"] for column in described),
+        categories=tuple(None if column["categories"] is None else tuple(column["categories"]) for column in described),
+        ordered=frozenset(column["name"] for column in described if column.get("ordered")),
+        cycles={column["name"]: tuple(column["cycle"]) for column in described if column.get("cycle")},
+    )
     contexts = ContextSummary(encoder, arrays["context_quantiles"], arrays["context_means"])
     names = ("z_mean", "z_scale", "x_mean", "x_scale", "unit")
     scaling = Scaling(**{name: arrays[name] for name in names}, device=device)

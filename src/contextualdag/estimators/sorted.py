@@ -1,7 +1,7 @@
 """SortedDAG: the order of the nodes is given, the edges are learned."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +11,7 @@ import torch
 from contextualdag.errors import InvalidInputError, InvalidParameterError
 from contextualdag.estimators.base import GraphEstimator
 from contextualdag.estimators.fitting import Tables, fit_together
+from contextualdag.estimators.knowledge import Edges, Knowledge, Node
 from contextualdag.estimators.parameters import (
     PAPER_CUT,
     PAPER_NETWORK,
@@ -21,7 +22,7 @@ from contextualdag.estimators.parameters import (
 from contextualdag.graphs import is_acyclic
 from contextualdag.projection import Order
 from contextualdag.projection.ordering import TRAINING_STARTS
-from contextualdag.tables import Array, Flags
+from contextualdag.tables import Array
 from contextualdag.training.problem import NetworkSettings
 from contextualdag.training.structure import COMMON_ORDER, CONSTANT
 
@@ -37,8 +38,9 @@ class SortedDAG(GraphEstimator):
         Size up to which weights are dropped before the budget shrinks the others. The paper has 0.1.
     structure : {"auto", "constant", "common-order"}, default="auto"
         One graph for all contexts, edges that change along the order, or the simpler of them that predicts as well.
-    selection, n_members, cross_fit, hidden_layers, activation, dropout, intercept, noise, robust, \
-budgets, n_budgets, learning_rate, max_epochs, patience, batch_size, validation_fraction, device, random_state, verbose
+    selection, n_members, cross_fit, hidden_layers, activation, dropout, intercept, noise, robust, forbidden_edges, \
+required_edges, tiers, missing, cyclic, budgets, n_budgets, learning_rate, max_epochs, patience, batch_size, \
+validation_fraction, device, random_state, verbose
         As for `ContextualDAG`.
 
     Attributes
@@ -71,6 +73,11 @@ budgets, n_budgets, learning_rate, max_epochs, patience, batch_size, validation_
         intercept: str = "contextual",
         noise: str = "auto",
         robust: bool = True,
+        forbidden_edges: Edges | None = None,
+        required_edges: Edges | None = None,
+        tiers: Iterable[Iterable[Node]] | None = None,
+        cyclic: Mapping[str, float] | None = None,
+        missing: str = "error",
         budgets: str = "geometric",
         n_budgets: int = 50,
         learning_rate: float = 4e-3,
@@ -94,6 +101,11 @@ budgets, n_budgets, learning_rate, max_epochs, patience, batch_size, validation_
         self.intercept = intercept
         self.noise = noise
         self.robust = robust
+        self.forbidden_edges = forbidden_edges
+        self.required_edges = required_edges
+        self.tiers = tiers
+        self.cyclic = cyclic
+        self.missing = missing
         self.budgets = budgets
         self.n_budgets = n_budgets
         self.learning_rate = learning_rate
@@ -125,13 +137,18 @@ budgets, n_budgets, learning_rate, max_epochs, patience, batch_size, validation_
         *,
         mask: Any = None,
         mask_val: Any = None,
+        interventions: Any = None,
+        interventions_val: Any = None,
+        sample_weight: Any = None,
+        sample_weight_val: Any = None,
+        groups: Any = None,
         checkpoint: str | os.PathLike[str] | None = None,
     ) -> "SortedDAG":
         """Learn the graphs.
 
         Parameters
         ----------
-        X, Z, X_val, Z_val, checkpoint
+        X, Z, X_val, Z_val, interventions, interventions_val, sample_weight, sample_weight_val, groups, checkpoint
             As for `ContextualDAG`.
         mask : array of bool, shape (n, p, p), optional
             ``mask[i, j, k]`` is true where sample i may have the edge j -> k; acyclic for every sample. Not with `order`.
@@ -144,6 +161,8 @@ budgets, n_budgets, learning_rate, max_epochs, patience, batch_size, validation_
             The estimator itself.
         """
         tables = {"X": X, "Z": Z, "X_val": X_val, "Z_val": Z_val, "mask": mask, "mask_val": mask_val}
+        tables |= {"interventions": interventions, "interventions_val": interventions_val}
+        tables |= {"sample_weight": sample_weight, "sample_weight_val": sample_weight_val, "groups": groups}
         fit_together([self], [{**tables, "checkpoint": checkpoint}])
         return self
 
@@ -196,13 +215,12 @@ budgets, n_budgets, learning_rate, max_epochs, patience, batch_size, validation_
         # The allowed edges are acyclic already; what is left to do is to drop what the cut says.
         return network_settings(self, Order(starts=TRAINING_STARTS, cut=float(self.cut)))
 
-    def _allowed_edges(self, names: list[str]) -> Flags:
-        allowed = super()._allowed_edges(names)
+    def _knowledge(self, names: list[str]) -> Knowledge:
+        given = self.forbidden_edges, self.required_edges, self.tiers
         if self.order is None:
-            return allowed
+            return Knowledge.read(names, "SortedDAG", *given)
         rank = _ranks(list(self.order), names)
-        forward: Flags = rank[:, None] < rank[None, :]
-        return allowed & forward
+        return Knowledge.read(names, "SortedDAG", *given, allowed=rank[:, None] < rank[None, :])
 
 
 def _ranks(order: list[str | int], names: list[str]) -> Array:

@@ -3,7 +3,7 @@
 from contextualdag.colours import MISSING, NEGATIVE, POSITIVE
 from contextualdag.differences import edge_changes
 from contextualdag.plotting.changes import order_flips, plot_difference, plot_order_flips
-from contextualdag.plotting.features import plot_edge, plot_sparsity
+from contextualdag.plotting.features import plot_edge, plot_effect, plot_sparsity
 from contextualdag.plotting.graph import draw_graph, plot_graph, plot_graphs
 from contextualdag.plotting.layout import layered_layout
 from contextualdag.plotting.path import plot_path
@@ -18,6 +18,7 @@ __all__ = [
     "order_flips",
     "plot_difference",
     "plot_edge",
+    "plot_effect",
     "plot_graph",
     "plot_graphs",
     "plot_order_flips",

@@ -69,11 +69,11 @@ def read_contexts(model: GraphModel, Z: Any) -> "pandas.DataFrame":
     return pd.DataFrame(values, columns=names).infer_objects()
 
 
-def read_context(model: GraphModel, z: Any) -> "pandas.DataFrame":
-    """One context as a table of one row."""
+def read_context(model: GraphModel, z: Any, name: str = "z", several: str = "plot_graphs") -> "pandas.DataFrame":
+    """One context as a table of one row; an error calls it `name`, and says that `several` takes more than one."""
     table = read_contexts(model, z)
     if len(table) != 1:
-        raise InvalidInputError(f"z must be one context. Got {len(table)}; use plot_graphs for several.")
+        raise InvalidInputError(f"{name} must be one context. Got {len(table)}; use {several} for several.")
     return table
 
 
@@ -124,20 +124,27 @@ def value_text(value: Any) -> str:
     return text.replace("-", "\N{MINUS SIGN}")
 
 
-def values_along(feature: ContextFeature, n: int) -> list[Any]:
-    """Values of a feature: all categories, or `n` numbers over the training range and a little beyond."""
+def values_along(feature: ContextFeature, n: int, beyond: float = BEYOND) -> list[Any]:
+    """Values of a feature: all categories, or `n` numbers over the training range and a share of it on either side.
+
+    Numbers that are cyclic stay within one period.
+    """
     if not feature.is_number:
         return list(feature.shares)
-    beyond = BEYOND * (feature.high - feature.low)
-    return list(np.linspace(feature.low - beyond, feature.high + beyond, n))
+    return list(np.linspace(*feature.beyond(beyond), n))
 
 
-def contexts_along(model: GraphModel, values: Mapping[str, Sequence[Any]]) -> "pandas.DataFrame":
-    """Typical contexts in which some features take the given values, one row for each."""
+def contexts_along(
+    model: GraphModel, values: Mapping[str, Sequence[Any]], context: "pandas.DataFrame | None" = None
+) -> "pandas.DataFrame":
+    """Contexts in which some features take the given values, one row for each; the others are those of a context.
+
+    That is by default a typical one.
+    """
     import pandas as pd
 
     n = len(next(iter(values.values())))
-    table = pd.concat([model.typical_context()] * n, ignore_index=True)
+    table = pd.concat([model.typical_context() if context is None else context] * n, ignore_index=True)
     return table.assign(**{name: list(column) for name, column in values.items()})
 
 

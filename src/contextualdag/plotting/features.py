@@ -1,11 +1,13 @@
-"""Pictures along context features: the weight of an edge along one, the number of edges over two."""
+"""Pictures along context features: the weight of an edge or an effect along one, the number of edges over two."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from contextualdag.checks import is_integer, require
 from contextualdag.contexts import ContextFeature
+from contextualdag.effects import effects_of
 from contextualdag.errors import InvalidInputError
 from contextualdag.plotting.canvas import palette_of, title
 from contextualdag.plotting.contexts import (
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 RESOLUTION = 101  # points of a curve
 ROWS_AT_ONCE = 1000
+TwoLines = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
 def plot_edge(
@@ -56,10 +59,69 @@ def plot_edge(
     >>> ax.get_xlabel()
     'z1'
     """
+    j, k = _pair(model, source, target)
+    along = find_feature(model, _most_varying(model, _both_weights(j, k)) if feature is None else feature)
+    labels = f"{source} → {target}", f"{target} → {source}"
+    return _draw_along(model, along, labels, _both_weights(j, k), "weight (0: no edge)", ax)
+
+
+def plot_effect(
+    model: GraphModel, source: str, target: str, feature: str | None = None, *, ax: "Axes | None" = None
+) -> "Axes":
+    """Draw the total effect of a variable on another along one context feature with all others at typical values.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted model.
+    source, target : str
+        The variable that is set, and the one that follows.
+    feature : str, optional
+        Context feature, a number or a category; by default the one along which the effect varies most.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on; by default on a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The direct effect, which is the weight of the edge, is drawn as well. The training range is shaded; outside it both
+        are guesses.
+
+    Examples
+    --------
+    >>> from contextualdag import FixedDAG
+    >>> from contextualdag.datasets import make_fixed_dag
+    >>> from contextualdag.plotting import plot_effect
+    >>> data = make_fixed_dag(200, n_nodes=4, n_edges=3, random_state=0)
+    >>> ax = plot_effect(FixedDAG(random_state=0).fit(data.X, data.Z), "x1", "x2", "z1")
+    >>> ax.get_ylabel()
+    'effect of x1 on x2'
+    """
+    j, k = _pair(model, source, target)
+
+    def both(W: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return effects_of(W, j)[:, k], W[:, j, k]
+
+    along = find_feature(model, _most_varying(model, both) if feature is None else feature)
+    return _draw_along(model, along, ("total", "direct"), both, f"effect of {source} on {target}", ax)
+
+
+def _pair(model: GraphModel, source: str, target: str) -> tuple[int, int]:
     j, k = (model.names_.index(find_name(name, model.names_, "variable")) for name in (source, target))
     if j == k:
         raise InvalidInputError(f"source and target must be two variables. Got '{source}' twice.")
-    along = find_feature(model, _most_varying(model, j, k) if feature is None else feature)
+    return j, k
+
+
+def _both_weights(j: int, k: int) -> TwoLines:
+    """Weights of an edge and of its reverse."""
+    return lambda W: (W[:, j, k], W[:, k, j])
+
+
+def _draw_along(
+    model: GraphModel, along: ContextFeature, labels: tuple[str, str], both: TwoLines, what: str, ax: "Axes | None"
+) -> "Axes":
+    """Draw two numbers of every graph along a feature."""
     values = values_along(along, RESOLUTION)
     contexts = contexts_along(model, {along.name: values})
     W, outside = model.adjacency(contexts), model.is_outside(contexts)
@@ -68,14 +130,14 @@ def plot_edge(
 
         _, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
     colors = palette_of(ax)
-    lines = {f"{source} → {target}": (W[:, j, k], colors.positive), f"{target} → {source}": (W[:, k, j], colors.negative)}
+    lines = dict(zip(labels, zip(both(W), (colors.positive, colors.negative), strict=True), strict=True))
     if along.is_number:
         _lines(ax, np.array(values), lines, outside)
     else:
         _bars(ax, values, lines)
     ax.axhline(0, color=colors.faint, linewidth=0.8, zorder=1)
     ax.set_xlabel(along.name)
-    ax.set_ylabel("weight (0: no edge)")
+    ax.set_ylabel(what)
     ax.legend(fontsize=8, frameon=False, loc="best")
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
@@ -144,8 +206,8 @@ def plot_sparsity(
     return ax
 
 
-def _most_varying(model: GraphModel, j: int, k: int) -> str:
-    """The feature along which the edge varies most, in either direction and within the training range."""
+def _most_varying(model: GraphModel, both: TwoLines) -> str:
+    """The feature along which two numbers of a graph vary most within the training range."""
     features = varying_features(model)
     if not features:
         raise InvalidInputError("No context feature varies, so there is none to draw an edge along.")
@@ -153,7 +215,7 @@ def _most_varying(model: GraphModel, j: int, k: int) -> str:
     for feature in features:
         contexts = contexts_along(model, {feature: values_along(find_feature(model, feature), 31)})
         W = model.adjacency(contexts)[~model.is_outside(contexts)]
-        ranges.append(float(np.ptp(W[:, j, k]) + np.ptp(W[:, k, j])) if len(W) else 0.0)
+        ranges.append(float(sum(np.ptp(line) for line in both(W))) if len(W) else 0.0)
     return features[int(np.argmax(ranges))]
 
 

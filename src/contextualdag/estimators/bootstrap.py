@@ -1,0 +1,460 @@
+"""BootstrapDAG: how sure is each edge."""
+
+import copy
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import torch
+from sklearn.base import clone
+
+from contextualdag.checks import is_count, is_flag, is_integer, is_number, is_one_of, listed
+from contextualdag.cluster import require_distributed
+from contextualdag.cpdag import cpdag
+from contextualdag.effects import effects_of, total_effects
+from contextualdag.errors import InvalidParameterError
+from contextualdag.estimators.base import GraphEstimator, parts
+from contextualdag.estimators.calibration import calibrated, interval
+from contextualdag.estimators.clustered import ClusteredDAG
+from contextualdag.estimators.contextual import ContextualDAG
+from contextualdag.estimators.fitting import Tables, fit_prepared, prepare, problem_of_fit
+from contextualdag.estimators.fixed import FixedDAG
+from contextualdag.estimators.groups import check_enough
+from contextualdag.estimators.knowledge import Knowledge
+from contextualdag.estimators.parameters import check
+from contextualdag.estimators.resamples import solve_resamples
+from contextualdag.estimators.sorted import SortedDAG
+from contextualdag.estimators.summary import learn_variation
+from contextualdag.progress import ProgressDisplay
+from contextualdag.projection import Order
+from contextualdag.tables import Array
+from contextualdag.training.noise import EQUAL
+from contextualdag.training.packing import Tensors, under
+from contextualdag.training.problem import GroupSettings, NetworkSettings
+from contextualdag.training.required import with_required
+from contextualdag.training.resampling import half_problem, half_samples
+from contextualdag.training.solution import Solution, unpack_selected, unpack_solution
+
+if TYPE_CHECKING:
+    import pandas
+
+WRAPPED: dict[str, type[GraphEstimator]] = {cls.__name__: cls for cls in (ContextualDAG, FixedDAG, ClusteredDAG, SortedDAG)}
+SELECTIONS = ("estimator", "stability")
+EFFECT_LEVEL = 0.9
+NUMBERS_AT_ONCE = 20_000_000  # of weights of all resamples
+LEARNED = ("_preparation", "_solution", "_explained", "names_", "n_samples_", "n_held_out_", "noise_", "noise_scale_")
+LEARNED_TOO = ("structure_", "structure_scores_", "context_test_", "outliers_", "_variation")
+ACYCLIC = Order()
+
+
+def _of_estimator(name: str) -> Any:
+    """A parameter that is the estimator's."""
+    return property(lambda self: getattr(self.estimator, name), doc=f"The parameter `{name}` of the estimator.")
+
+
+class BootstrapDAG(GraphEstimator):
+    """Learn graphs, and how sure each of their edges is, with any of the other estimators.
+
+    The estimator is fitted to all rows, and then to random halves of them, two complementary halves at a time. How often an
+    edge is found tells its probability. Halves are fitted with one network each, given the means, the noise scales and the
+    structure that all rows told; how many edges there are is selected anew in each. Everything an estimator can be asked,
+    such as `adjacency`, is answered by the fit to all rows.
+
+    Parameters
+    ----------
+    estimator : ContextualDAG, FixedDAG, ClusteredDAG or SortedDAG
+        The estimator. It is copied; the one that was fitted is `estimator_`.
+    n_resamples : int, default=50
+        Number of halves, two or more.
+    selection : {"estimator", "stability"}, default="estimator"
+        Which graphs `adjacency` and all other methods give: those that the estimator selects, or the `consensus`, with the
+        edges whose probability is at least `threshold`.
+    threshold : float, default=0.5
+        Smallest probability that an edge of the consensus has, from 0 to 1.
+    n_jobs : int, optional
+        Number of processes; by default as many as there are cores. On a GPU all halves are fitted side by side instead.
+    scheduler : str, optional
+        Address of a running Dask scheduler, such as "tcp://10.0.0.5:8786", whose workers fit the halves instead.
+    random_state : int, optional
+        Seed of the halves; by default it follows from that of the estimator.
+    verbose : bool, default=True
+        Whether to show progress.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        The fit to all rows.
+    n_resamples_ : int
+        Number of halves.
+
+    Examples
+    --------
+    >>> from contextualdag import BootstrapDAG, FixedDAG
+    >>> from contextualdag.datasets import make_fixed_dag
+    >>> data = make_fixed_dag(400, n_nodes=3, n_edges=1, weight=0.9, random_state=0)
+    >>> model = BootstrapDAG(FixedDAG(random_state=0), n_resamples=10, n_jobs=1).fit(data.X, data.Z)
+    >>> model.edge_probabilities(data.Z[:1]).shape
+    (1, 3, 3)
+    """
+
+    selection: str
+
+    def __init__(
+        self,
+        estimator: GraphEstimator,
+        *,
+        n_resamples: int = 50,
+        selection: str = "estimator",
+        threshold: float = 0.5,
+        n_jobs: int | None = None,
+        scheduler: str | None = None,
+        random_state: int | None = None,
+        verbose: bool = True,
+    ) -> None:
+        self.estimator = estimator
+        self.n_resamples = n_resamples
+        self.selection = selection
+        self.threshold = threshold
+        self.n_jobs = n_jobs
+        self.scheduler = scheduler
+        self.random_state = random_state
+        self.verbose = verbose
+
+    _wraps = WRAPPED
+    intercept, noise, robust = _of_estimator("intercept"), _of_estimator("noise"), _of_estimator("robust")
+    validation_fraction, device = _of_estimator("validation_fraction"), _of_estimator("device")
+    missing = _of_estimator("missing")
+    estimator_: GraphEstimator
+    _resamples: tuple[Solution, ...]
+    _voting: Solution  # of the fit to all rows as it was selected first: its members vote together with the halves
+
+    @property
+    def n_resamples_(self) -> int:
+        """Number of halves that were fitted."""
+        self._require_fit()
+        return len(self._resamples)
+
+    def fit(
+        self,
+        X: Any,
+        Z: Any = None,
+        X_val: Any = None,
+        Z_val: Any = None,
+        *,
+        groups: Any = None,
+        mask: Any = None,
+        mask_val: Any = None,
+        interventions: Any = None,
+        interventions_val: Any = None,
+        sample_weight: Any = None,
+        sample_weight_val: Any = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+    ) -> "BootstrapDAG":
+        """Learn the graphs from all rows, and from halves of them.
+
+        Parameters
+        ----------
+        X, Z, X_val, Z_val, mask, mask_val, interventions, interventions_val, sample_weight, sample_weight_val
+            As for the estimator. The rows of a validation set join the others in the halves.
+        groups : sequence of length n, optional
+            What each row belongs to, such as a person. Rows of one group stay in one half, and in every fit they are all
+            trained on or all held out.
+        checkpoint : path, optional
+            A folder to keep the fit and every half in as they are finished. A fit that was killed goes on from there when
+            it is started again with the same data and settings, and ends with the same model.
+
+        Returns
+        -------
+        BootstrapDAG
+            The estimator itself.
+        """
+        self._check_parameters()
+        model = clone(self.estimator)
+        folder = None if checkpoint is None else Path(checkpoint)
+        tables = Tables(
+            X,
+            Z,
+            X_val,
+            Z_val,
+            mask,
+            mask_val,
+            checkpoint=None if folder is None else folder / "fit",
+            interventions=interventions,
+            interventions_val=interventions_val,
+            sample_weight=sample_weight,
+            sample_weight_val=sample_weight_val,
+            groups=groups,
+        )
+        prepared = prepare(model, tables)
+        rows = prepared.problem.rows
+        together = None if rows.group is None else rows.group.cpu()
+        check_enough(len(rows))
+
+        outcome = fit_prepared(model, prepared)
+        problem = problem_of_fit(prepared, outcome)
+        seed = problem.seed if self.random_state is None else int(self.random_state)
+        halves = half_samples(len(rows), self.n_resamples, seed, together)
+        seeds = np.random.default_rng(seed).integers(2**31, size=len(halves)).tolist()
+        structure = outcome.choice.structure
+        problems = [half_problem(problem, half, structure, own, together) for half, own in zip(halves, seeds, strict=True)]
+        with ProgressDisplay(bool(self.verbose)) as display:
+            display.start("half-samples", total=len(problems))
+
+            def report(done: int) -> None:
+                display.update(completed=done)
+                display.report(f"{done} of {len(problems)}")
+
+            resamples = solve_resamples(problems, self.n_jobs, self.scheduler, folder, report)
+        self.estimator_, self._resamples, self._voting = model, tuple(resamples), model._solution
+        self._adopt()
+        if self.selection == "stability":
+            self._variation = learn_variation(self, problem)
+        return self
+
+    def edge_probabilities(self, Z: Any, calibrate: bool = True) -> Array:
+        """How sure each edge is in given contexts.
+
+        Parameters
+        ----------
+        Z : array or DataFrame of shape (n, m)
+            Contexts.
+        calibrate : bool, default=True
+            Whether to correct the shares of fits that have an edge, with a table learned on simulated data, so that of
+            edges with a probability of 0.8 about four in five are there. False gives the shares among the halves.
+
+        Returns
+        -------
+        array of shape (n, p, p)
+            ``P[i, j, k]`` is the probability of j -> k in context i, so that ``P[i, j, k] + P[i, k, j]`` is that of an edge
+            between the two.
+        """
+        Z = self._encode(Z)
+        return np.concatenate([self._probabilities(part, calibrate) for part in parts(Z, self._rows_at_once())])
+
+    def weight_intervals(self, Z: Any, level: float = 0.9) -> tuple[Array, Array]:
+        """Intervals for the weights of given contexts.
+
+        Parameters
+        ----------
+        Z : array or DataFrame of shape (n, m)
+            Contexts.
+        level : float, default=0.9
+            Share of the intervals that should hold the true weight, between 0 and 1.
+
+        Returns
+        -------
+        low, high : arrays of shape (n, p, p)
+        """
+        _check_level(level)
+        return self._intervals(self._encode(Z), level)
+
+    def effect_intervals(self, Z: Any, level: float = 0.9) -> tuple[Array, Array]:
+        """Intervals for the total effects of given contexts.
+
+        Parameters
+        ----------
+        Z : array or DataFrame of shape (n, m)
+            Contexts.
+        level : float, default=0.9
+            Share of the intervals that should hold the true effect, between 0 and 1.
+
+        Returns
+        -------
+        low, high : arrays of shape (n, p, p)
+            Bounds of what `total_effects` gives. The tables of `effect` and `effect_along` have those of 90 %.
+        """
+        _check_level(level)
+        return self._intervals(self._encode(Z), level, total_effects)
+
+    def consensus(self, Z: Any, threshold: float | None = None) -> Array:
+        """Graphs of the edges that are sure enough.
+
+        Parameters
+        ----------
+        Z : array or DataFrame of shape (n, m)
+            Contexts.
+        threshold : float, optional
+            Smallest probability that two variables are joined; by default the parameter of the model.
+
+        Returns
+        -------
+        array of shape (n, p, p)
+            Weights, as of `adjacency`; those of edges that the fit to all rows does not have are means over the halves that
+            have them. Every graph is acyclic: an edge that would close a cycle of more probable ones is left out.
+        """
+        threshold = self.threshold if threshold is None else threshold
+        if not is_number(threshold, 0, 1):
+            raise InvalidParameterError(f"threshold must be a number from 0 to 1. Got {threshold!r} instead.")
+        Z = self._encode(Z)
+        return np.concatenate([self._consensus(part, threshold) for part in parts(Z, self._rows_at_once())])
+
+    def edges(self, Z: Any) -> "pandas.DataFrame":
+        """Edges of given contexts as a table, with the probability of each.
+
+        Parameters
+        ----------
+        Z : array or DataFrame of shape (n, m)
+            Contexts.
+
+        Returns
+        -------
+        DataFrame
+            As of the estimator, and the column probability: that of the edge in this direction, or of an edge between the
+            two where its direction is not told.
+        """
+        table = super().edges(Z)
+        P = self.edge_probabilities(Z)
+        place = {name: index for index, name in enumerate(self.names_)}
+        at = table["sample"].to_numpy(), table["source"].map(place).to_numpy(int), table["target"].map(place).to_numpy(int)
+        other = np.where(table["directed"], 0.0, P[at[0], at[2], at[1]])
+        return table.assign(probability=P[at] + other)
+
+    def select(self, n_edges: float | None = None, l1_budget: float | None = None, explained: float | None = None) -> Self:
+        """Another point of the path of the fit to all rows; the halves, and so the probabilities, stay as they are.
+
+        Parameters
+        ----------
+        n_edges, l1_budget, explained
+            As for the estimator.
+
+        Returns
+        -------
+        BootstrapDAG
+            A model of its own, whose graphs are those of the fit to all rows; this one does not change.
+        """
+        self._require_fit()
+        model = copy.copy(self)
+        model.estimator_, model.selection = self.estimator_.select(n_edges, l1_budget, explained), "estimator"
+        model._adopt()
+        return model
+
+    def _adopt(self) -> None:
+        """Take over what the fit to all rows has learned."""
+        for name in (*LEARNED, *LEARNED_TOO):
+            setattr(self, name, getattr(self.estimator_, name))
+
+    def _check_parameters(self) -> None:
+        known = isinstance(self.estimator, tuple(WRAPPED.values()))
+        check(self, known, "estimator", f"an estimator of contextualdag: {listed(list(WRAPPED))}, made with its parameters")
+        check(self, is_integer(self.n_resamples) and self.n_resamples >= 2, "n_resamples", "an integer of at least 2")
+        check(self, is_one_of(self.selection, SELECTIONS), "selection", f"one of {list(SELECTIONS)}")
+        check(self, is_number(self.threshold, 0, 1), "threshold", "a number from 0 to 1")
+        check(self, self.n_jobs is None or is_count(self.n_jobs), "n_jobs", "None or an integer of at least 1")
+        check(
+            self,
+            self.scheduler is None or isinstance(self.scheduler, str),
+            "scheduler",
+            "None or the address of a scheduler",
+        )
+        seed = self.random_state
+        check(self, seed is None or (is_integer(seed) and seed >= 0), "random_state", "None or an integer of at least 0")
+        check(self, is_flag(self.verbose), "verbose", "True or False")
+        if self.scheduler is not None:
+            require_distributed("Half-samples on a cluster")
+
+    def _settings(self, x_scale: float) -> NetworkSettings | GroupSettings:
+        return self.estimator._settings(x_scale)
+
+    def _knowledge(self, names: list[str]) -> Knowledge:
+        return self.estimator._knowledge(names)
+
+    def _weights(self, Z: Array, mask: Array | None = None) -> Array:
+        if self.selection == "stability":
+            return np.concatenate([self._consensus(part, self.threshold) for part in parts(Z, self._rows_at_once())])
+        return self.estimator_._weights(Z, mask)
+
+    def _rows_at_once(self) -> int:
+        return max(1, NUMBERS_AT_ONCE // (len(self._resamples) * len(self.names_) ** 2))
+
+    def _graphs(self, Z: Array) -> Iterator[Array]:
+        """Graphs (n, p, p) of each half for encoded contexts."""
+        scaling = self._preparation.scaling
+        contexts = scaling.contexts(Z)
+        for solution in self._resamples:
+            yield scaling.weights(solution.graphs(contexts).double().cpu().numpy()) + 0.0
+
+    def _intervals(self, Z: Array, level: float, of: Callable[[Array], Array] = lambda W: W) -> tuple[Array, Array]:
+        """Bounds for what is computed of graphs (n, p, p): by default their weights."""
+        bounds = [
+            interval(of(self.estimator_._weights(part)), np.stack([of(W) for W in self._graphs(part)]), level)
+            for part in parts(Z, self._rows_at_once())
+        ]
+        return np.concatenate([low for low, _ in bounds]), np.concatenate([high for _, high in bounds])
+
+    def _effect(self, source: int, target: int, encoded: Array, Z: Any) -> "pandas.DataFrame":
+        low, high = self._intervals(encoded, EFFECT_LEVEL, lambda W: effects_of(W, source)[:, target])
+        return super()._effect(source, target, encoded, Z).assign(low=low, high=high)
+
+    def _votes(self, W: Array) -> Array:
+        """Whether graphs have each edge; half for each direction where the data do not tell it."""
+        if self._solution.varies or self.noise_ == EQUAL:
+            return np.asarray(W != 0, dtype=np.float64)
+        allowed = self._knowledge(self.names_).allowed
+        edges = cpdag(W[:1]) & allowed  # the same graph in all contexts
+        votes: Array = np.where(edges & edges.transpose(0, 2, 1), 0.5, edges.astype(np.float64))
+        return np.broadcast_to(votes, W.shape)
+
+    def _probabilities(self, Z: Array, calibrate: bool) -> Array:
+        shares = self._shares(self._graphs(Z))
+        return self._calibrated(shares, Z) if calibrate else shares
+
+    def _shares(self, graphs: Iterable[Array]) -> Array:
+        votes = [self._votes(W) for W in graphs]
+        shares: Array = sum(votes[1:], start=votes[0]) / len(votes)
+        return shares
+
+    def _calibrated(self, shares: Array, Z: Array) -> Array:
+        """Probabilities (n, p, p), from the shares of the halves."""
+        scaling = self._preparation.scaling
+        members = self._voting.member_graphs(scaling.contexts(Z))
+        of_members = self._shares(scaling.weights(W.double().cpu().numpy()) for W in members)
+        known = self._knowledge(self.names_)
+        P = calibrated(shares, of_members, known.allowed & ~np.eye(len(self.names_), dtype=bool))
+        return np.where(known.required, 1.0, P)
+
+    def _consensus(self, Z: Array, threshold: float) -> Array:
+        own, halves = self.estimator_._weights(Z), np.stack(list(self._graphs(Z)))
+        P = self._calibrated(self._shares(halves), Z)
+        joined = P + P.transpose(0, 2, 1)
+        n_votes = (halves != 0).sum(0)
+        keeps = (joined >= threshold) & ((own != 0) | (n_votes > 0))
+        # Where both directions are as probable, the one of the fit to all rows goes first.
+        kept = np.where(keeps, P + 1e-9 * (own != 0), 0)
+        kept = np.where(kept > kept.transpose(0, 2, 1), kept, 0)
+        support = ACYCLIC(torch.from_numpy(kept)).numpy() != 0
+        means = halves.sum(0) / np.maximum(n_votes, 1)
+        graphs: Array = np.where(support, np.where(own != 0, own, means), 0)
+        required = self._solution.required
+        if required is None:
+            return graphs
+        weights = self._preparation.scaling.weights(required[None].double().cpu().numpy())[0]
+        return with_required(torch.from_numpy(graphs), torch.from_numpy(weights)).numpy()
+
+    def _pack_more(self) -> tuple[dict[str, Any], Tensors]:
+        packed: list[dict[str, Any]] = []
+        tensors: Tensors = {}
+        for index, solution in enumerate(self._resamples):
+            one, its = solution.pack()
+            packed.append(one)
+            tensors |= {f"resample/{index}/{name}": value for name, value in its.items()}
+        return {"resamples": packed, "voting": asdict(self._voting.selected)}, tensors
+
+    def _unpack_more(self, metadata: dict[str, Any], tensors: Tensors, device: torch.device) -> None:
+        self._resamples = tuple(
+            unpack_solution(one, under(tensors, f"resample/{index}"), device)
+            for index, one in enumerate(metadata["resamples"])
+        )
+        self._voting = self._solution.at(unpack_selected(metadata["voting"]))
+        self.estimator_ = clone(self.estimator)
+        for name in (*LEARNED, *LEARNED_TOO):
+            setattr(self.estimator_, name, getattr(self, name))
+        if self.selection == "stability":
+            self.estimator_._variation = None  # what was saved is that of the consensus
+
+
+def _check_level(level: float) -> None:
+    if not is_number(level, 0, 1, low_open=True, high_open=True):
+        raise InvalidParameterError(f"level must be a number between 0 and 1. Got {level!r} instead.")

@@ -1,0 +1,297 @@
+"""What else is known of the rows of a table: what was intervened on, what is missing, and how much each row counts."""
+
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from contextualdag.checks import did_you_mean, is_integer, listed
+from contextualdag.errors import InvalidInputError
+from contextualdag.tables import Array, Flags, columns, has_names
+from contextualdag.training.data import Rows
+
+if TYPE_CHECKING:
+    from contextualdag.estimators.fitting import Tables
+
+Indices = NDArray[np.int64]
+
+SEPARATOR = ";"  # of several targets in one text
+FEWEST_ROWS = 20  # without an intervention on a variable, to learn its equation from
+FEWEST_UNDISTURBED, FEWEST_HELD_OUT = 50, 10  # rows without any intervention, to learn means from
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of rows besides their numbers.
+
+    Attributes
+    ----------
+    intervened : array of bool, shape (n, p), optional
+        Which variables were intervened on.
+    undisturbed : array of bool, shape (n,), optional
+        Rows without any intervention, if they are enough to learn means from.
+    missing : array of bool, shape (n, p), optional
+        Which values are missing and filled in.
+    weight : array of shape (n,), optional
+        How much each row counts; positive, and one on average.
+    group : array of int, shape (n,), optional
+        Numbers of the groups that rows belong to.
+    """
+
+    intervened: Flags | None = None
+    undisturbed: Flags | None = None
+    missing: Flags | None = None
+    weight: Array | None = None
+    group: Indices | None = None
+
+    def __getitem__(self, rows: Indices) -> "Known":
+        found = {name: getattr(self, name) for name in ("intervened", "undisturbed", "missing", "weight", "group")}
+        return Known(**{name: None if values is None else values[rows] for name, values in found.items()})
+
+    def for_means(self, shape: tuple[int, ...]) -> Flags:
+        """Entries (n, p) that means are learned from."""
+        entries = self._scored()
+        entries = np.ones(shape, dtype=bool) if entries is None else entries
+        return entries if self.undisturbed is None else entries & self.undisturbed[:, None]
+
+    def _scored(self) -> Flags | None:
+        """Entries (n, p) that count as responses; None if all do."""
+        left_out = [entries for entries in (self.intervened, self.missing) if entries is not None]
+        return ~np.logical_or.reduce(left_out) if left_out else None
+
+    def rows(self, rows: Rows) -> Rows:
+        """Rows with what is known of them."""
+        device = rows.X.device
+
+        def flags(values: Flags | None) -> Tensor | None:
+            return None if values is None else torch.from_numpy(values).to(device)
+
+        return replace(
+            rows,
+            weight=None if self.weight is None else torch.tensor(self.weight, dtype=rows.X.dtype, device=device),
+            scored=flags(self._scored()),
+            undisturbed=flags(self.undisturbed),
+            group=None if self.group is None else torch.from_numpy(self.group).to(device),
+        )
+
+
+def rows_that_count(tables: "Tables") -> tuple["Tables", Array | None, Array | None, Indices | None]:
+    """The tables without rows of weight zero, the weights that are left, and the numbers of the rows of X that are.
+
+    The last is None where all are left.
+    """
+    weight, weight_val = tables.sample_weight, tables.sample_weight_val
+    if weight is None and weight_val is None:
+        return tables, None, None, None
+    if tables.X_val is None and weight_val is not None:
+        raise InvalidInputError("sample_weight_val belongs to X_val, which is missing.")
+    n = _n_rows(tables.X)
+    weight = np.ones(n) if weight is None else read_weights(weight, n)
+    tables = _take_all(tables, ("X", "Z", "mask", "interventions", "groups"), weight > 0)
+    if tables.X_val is not None:
+        n_val = _n_rows(tables.X_val)
+        weight_val = np.ones(n_val) if weight_val is None else read_weights(weight_val, n_val, "sample_weight_val")
+        tables = _take_all(tables, ("X_val", "Z_val", "mask_val", "interventions_val"), weight_val > 0)
+        weight_val = weight_val[weight_val > 0]
+    return tables, weight[weight > 0], weight_val, np.flatnonzero(weight > 0)
+
+
+def _take_all(tables: "Tables", names: Sequence[str], rows: Flags) -> "Tables":
+    """The tables with some of the rows of those that are named; the first of them has all rows."""
+    if rows.all():
+        return tables
+    given = {name: getattr(tables, name) for name in names if getattr(tables, name) is not None}
+    for name, table in given.items():
+        if _n_rows(table) != len(rows):
+            raise InvalidInputError(
+                f"{names[0]} has {len(rows)} rows and {name} has {_n_rows(table)}; they must describe the same samples."
+            )
+    return replace(tables, **{name: take(table, rows) for name, table in given.items()})
+
+
+def _n_rows(table: Any) -> int:
+    if hasattr(table, "__len__") and not hasattr(table, "shape"):
+        return len(table)
+    shape = table.shape if hasattr(table, "shape") else np.asarray(table).shape
+    return int(shape[0]) if shape else 0
+
+
+def read_known(tables: "Tables", weight: Array | None, names: list[str], n: int, of_validation: bool = False) -> Known:
+    """What is known of the n rows of X, or of X_val."""
+    if tables.X_val is None and tables.interventions_val is not None:
+        raise InvalidInputError("interventions_val belongs to X_val, which is missing.")
+    what = "interventions_val" if of_validation else "interventions"
+    given = getattr(tables, what)
+    return Known(None if given is None else read_interventions(given, n, names, what), weight=weight)
+
+
+def complete(known: Known, known_val: Known, sizes: tuple[int, int], names: list[str], centre: bool) -> tuple[Known, Known]:
+    """Both parts with the same fields: nothing was intervened on where nothing is said, and weights are one on average.
+
+    Means are learned from rows without any intervention where these are enough; there is a warning otherwise.
+    """
+    parts = [known, known_val]
+    if any(part.intervened is not None for part in parts):
+        empty = [np.zeros((n, len(names)), dtype=bool) for n in sizes]
+        flags = [none if part.intervened is None else part.intervened for part, none in zip(parts, empty, strict=True)]
+        if not any(part.any() for part in flags):
+            parts = [replace(part, intervened=None) for part in parts]
+        else:
+            check_enough_rows(np.concatenate(flags), names)
+            clean: list[Flags] = [np.logical_not(part.any(1)) for part in flags]
+            enough = clean[0].sum() >= FEWEST_UNDISTURBED and clean[1].sum() >= FEWEST_HELD_OUT
+            if centre and not enough:
+                _warn_of_means(int(clean[0].sum() + clean[1].sum()))
+            parts = [
+                replace(part, intervened=its, undisturbed=rows if enough else None)
+                for part, its, rows in zip(parts, flags, clean, strict=True)
+            ]
+    if all(part.weight is None for part in parts):
+        return parts[0], parts[1]
+    weights = [np.ones(n) if part.weight is None else part.weight for part, n in zip(parts, sizes, strict=True)]
+    mean = np.concatenate(weights).mean()
+    first, second = (replace(part, weight=weight / mean) for part, weight in zip(parts, weights, strict=True))
+    return first, second
+
+
+def _warn_of_means(n: int) -> None:
+    warnings.warn(
+        f"{n} rows are without any intervention, too few to learn the means of the variables from. The mean of a variable "
+        "is learned from all rows where it was not intervened on itself; weights are off where interventions move the means "
+        "of what comes after them.",
+        UserWarning,
+        stacklevel=6,
+    )
+
+
+def read_interventions(given: Any, n: int, names: Sequence[str], what: str = "interventions") -> Flags:
+    """Which variables (n, p) were intervened on in which rows; errors call the argument `what`."""
+    return _mask(given, n, names, what) if _is_mask(given) else _targets(given, n, names, what)
+
+
+def check_enough_rows(intervened: Flags, names: Sequence[str]) -> None:
+    """Raise if too few rows are left for the equation of some variable."""
+    left = np.logical_not(intervened).sum(0)
+    for name, count, ever in zip(names, left.tolist(), np.any(intervened, 0).tolist(), strict=True):
+        if ever and count < FEWEST_ROWS:
+            raise InvalidInputError(
+                f"interventions leave {count} of {len(intervened)} rows for the equation of '{name}', which is learned from "
+                f"rows where it was not intervened on; it needs {FEWEST_ROWS} at least. Pass '{name}' as context (Z), or "
+                "leave it out."
+            )
+
+
+def read_weights(given: Any, n: int, what: str = "sample_weight") -> Array:
+    """Weights of n rows, not negative and not all zero."""
+    try:
+        weights: Array = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInputError(f"{what} must hold a number for each of the {n} rows.") from None
+    if weights.shape != (n,):
+        raise InvalidInputError(f"{what} must have the shape ({n},), one weight for each row. Got {weights.shape} instead.")
+    for wrong, kind in ((~np.isfinite(weights), "missing or infinite"), (weights < 0, "negative")):
+        if wrong.any():
+            raise InvalidInputError(
+                f"{what} must be finite and not negative. {wrong.sum()} of {n} weights are {kind}; the first is that of row "
+                f"{int(wrong.argmax())}, counted from 0."
+            )
+    if not weights.any():
+        raise InvalidInputError(f"{what} is zero for all {n} rows, so none is left to learn from.")
+    return weights
+
+
+def take(table: Any, rows: Flags) -> Any:
+    """Some rows of a table, an array or a sequence."""
+    if has_names(table):
+        return nw.from_native(table, eager_only=True)[np.flatnonzero(rows).tolist()].to_native()
+    if isinstance(table, list | tuple):
+        return [entry for entry, is_taken in zip(table, rows, strict=True) if is_taken]
+    return np.asarray(table)[rows]
+
+
+def _is_mask(given: Any) -> bool:
+    """Whether flags are given, rather than names: a table, or rows of flags."""
+    if has_names(given) or np.ndim(_if_array(given)) > 1:
+        return True
+    if isinstance(given, list | tuple) and len(given):
+        return all(isinstance(row, list | tuple | np.ndarray) and len(row) and all(map(_is_flag, row)) for row in given)
+    return False
+
+
+def _if_array(given: Any) -> Any:
+    return given if hasattr(given, "dtype") or hasattr(given, "__array__") else None
+
+
+def _is_flag(value: Any) -> bool:
+    return isinstance(value, bool | np.bool_)
+
+
+def _mask(given: Any, n: int, names: Sequence[str], what: str) -> Flags:
+    named = has_names(given)
+    if not named and np.ndim(given) != 2:
+        raise InvalidInputError(f"{what} must have the shape ({n}, {len(names)}). Got {np.shape(given)} instead.")
+    found, labels = columns(given, what, "")
+    if len(found[0] if found else []) != n or (not named and len(found) != len(names)):
+        shape = (len(found[0]) if found else 0, len(found))
+        raise InvalidInputError(f"{what} must have the shape ({n}, {len(names)}), as X has. Got {shape} instead.")
+    mask = np.zeros((n, len(names)), dtype=bool)
+    for place, (label, column) in enumerate(zip(labels, found, strict=True)):
+        if named and label not in names:
+            raise InvalidInputError(
+                f"{what} has a column '{label}', which is not a variable.{did_you_mean(label, names)} The variables are "
+                f"{listed(names)}. To name the targets of each row, pass a sequence of names instead."
+            )
+        name = label if named else names[place]
+        wrong = np.array([value not in (0, 1) for value in column.tolist()])
+        if wrong.any():
+            raise InvalidInputError(
+                f"{what} must be boolean, or hold only zeros and ones. Its column '{name}' has {wrong.sum()} other values, "
+                f"such as {column[int(wrong.argmax())]!r}."
+            )
+        mask[:, names.index(name)] = column.astype(bool)
+    return mask
+
+
+def _targets(given: Any, n: int, names: Sequence[str], what: str) -> Flags:
+    if isinstance(given, str) or not hasattr(given, "__len__"):
+        raise InvalidInputError(f"{what} must be a mask of shape ({n}, {len(names)}) or name the targets of each row.")
+    entries = given.to_list() if hasattr(given, "to_list") else list(given)
+    if len(entries) != n:
+        raise InvalidInputError(f"{what} must name the targets of each of the {n} rows of X. Got {len(entries)} entries.")
+    mask = np.zeros((n, len(names)), dtype=bool)
+    unknown: Counter[Any] = Counter()
+    for row, entry in enumerate(entries):
+        for target in _names_in(entry, names):
+            if isinstance(target, str) and target in names:
+                mask[row, names.index(target)] = True
+            elif is_integer(target) and not _is_flag(target) and 0 <= target < len(names):
+                mask[row, int(target)] = True
+            else:
+                unknown[target if isinstance(target, str) else repr(target)] += 1
+    if unknown:
+        target, count = unknown.most_common(1)[0]
+        raise InvalidInputError(
+            f"{what} name '{target}' in {count} row{'' if count == 1 else 's'}, which is not a variable."
+            f"{did_you_mean(target, names)} The variables are {listed(names)}; None or an empty text is no intervention."
+        )
+    return mask
+
+
+def _names_in(entry: Any, names: Sequence[str]) -> list[Any]:
+    """The targets that one entry names: none, one, or several."""
+    if entry is None or (isinstance(entry, float | np.floating) and np.isnan(entry)) or type(entry).__name__ == "NAType":
+        return []
+    if isinstance(entry, str):
+        if entry in names:
+            return [entry]
+        return [part.strip() for part in entry.split(SEPARATOR) if part.strip()]
+    if isinstance(entry, list | tuple | set | frozenset | np.ndarray):
+        return [target for part in entry for target in _names_in(part, names)]
+    return [entry]

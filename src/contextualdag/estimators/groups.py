@@ -1,0 +1,43 @@
+"""Rows that belong together, such as those of one person."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from contextualdag.errors import InvalidInputError
+from contextualdag.training.resampling import group_numbers
+
+FEWEST_ROWS, FEWEST_GROUPS = 20, 4  # that can be divided into halves, each with rows to train on and rows held out
+
+
+def read_groups(groups: Any, n: int, has_validation_set: bool) -> Tensor | None:
+    """The groups of n rows as numbers from zero on; None if there are none."""
+    if groups is None:
+        return None
+    if has_validation_set:
+        raise InvalidInputError("groups and a validation set cannot be given together: append X_val and Z_val to X and Z.")
+    values: Sequence[Any] = np.asarray(groups).tolist()
+    if np.ndim(values) != 1 or len(values) != n:
+        raise InvalidInputError(f"groups must name the group of each of the {n} rows of X. Got {len(values)} instead.")
+    missing = sum(value is None or value != value for value in values)
+    if missing:
+        raise InvalidInputError(f"groups must name the group of every row. {missing} of {n} are missing.")
+    return group_numbers(values)
+
+
+def check_number(groups: Tensor, n_members: int) -> None:
+    """Raise if groups are too few for rows to be held out by group."""
+    found, fewest = int(groups.max()) + 1, max(FEWEST_GROUPS, n_members)
+    if found < fewest:
+        for_each = "" if fewest == FEWEST_GROUPS else ", one for each member of the ensemble"
+        raise InvalidInputError(
+            f"Whole groups are held out, so a fit with groups needs at least {fewest}{for_each}. Got {found}."
+        )
+
+
+def check_enough(n: int) -> None:
+    """Raise if rows are too few for halves."""
+    if n < FEWEST_ROWS:
+        raise InvalidInputError(f"BootstrapDAG fits halves of the rows, so it needs at least {FEWEST_ROWS}. Got {n}.")

@@ -1,0 +1,188 @@
+"""Which edges are the same in all contexts, which change and which reverse, as a table and a sentence."""
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from contextualdag.errors import InvalidInputError
+from contextualdag.training.context_test import LEVEL
+from contextualdag.training.packing import Tensors
+from contextualdag.training.variation import Variation, benjamini_hochberg, edge_variation
+
+if TYPE_CHECKING:
+    import pandas
+
+    from contextualdag.estimators.base import GraphEstimator
+    from contextualdag.training.problem import Problem
+
+MOST_NAMED = 3  # features in a sentence
+AVERAGED = " The graph is one for all contexts, so weights that change are averages."
+
+
+def learn_variation(model: "GraphEstimator", problem: "Problem") -> Variation:
+    """What is summarised of a fit, weights in the user's units; `problem` is that whose graphs were learned."""
+    rows, scaling = problem.rows, model._preparation.scaling
+    z_scale = np.where(np.isfinite(scaling.z_scale), scaling.z_scale, 0)  # infinite for contexts that do not vary
+    Z = rows.Z.double().cpu().numpy() * z_scale + scaling.z_mean
+    mask = None if rows.mask is None else rows.mask.double().cpu().numpy()
+
+    def graphs(chosen: torch.Tensor) -> torch.Tensor:
+        W = model._weights(Z[chosen], None if mask is None else mask[chosen])
+        return torch.from_numpy(W / (scaling.unit / scaling.unit[:, None]))
+
+    found = edge_variation(graphs, rows, problem.features, problem.seed)
+    unit = torch.from_numpy(scaling.unit)
+    factor = unit[found.target] / unit[found.source]
+    return replace(found, weight=found.weight * factor, spread=found.spread * factor)
+
+
+def pack_variation(variation: Variation | None) -> Tensors:
+    """As named tensors; none for a point of the path that has no summary."""
+    if variation is None:
+        return {}
+    return {field.name: getattr(variation, field.name).contiguous() for field in fields(Variation)}
+
+
+def unpack_variation(tensors: Tensors) -> Variation | None:
+    """What `pack_variation` packed."""
+    return Variation(**{field.name: tensors[field.name] for field in fields(Variation)}) if tensors else None
+
+
+class Summary:
+    """The summary of a fitted model as a method; see `contextualdag.training.variation` for the test."""
+
+    _variation: Variation | None  # None where another point of the path was selected
+
+    def summary(self) -> "pandas.DataFrame":
+        """Which edges are the same in all contexts of the fit, which change, and which reverse.
+
+        Returns
+        -------
+        DataFrame
+            One row for each pair of variables that is joined in some context, strongest first:
+
+            - source, target: in the more frequent direction
+            - share: of the contexts, in which the two are joined
+            - reversed: share of these in which the edge points the other way
+            - weight: mean over the contexts that have the edge from source to target
+            - spread: standard deviation of this weight over all contexts, zero where there is no such edge
+            - directed: False where the data do not tell the direction, see `undirected_edges_`
+            - p_value: of a test that the weight is the same in all contexts
+            - varies: whether that is rejected, or the pair reverses
+            - changes_with: the context feature with which the weight changes most clearly, given the others; None where none
+              does clearly, and for pairs that reverse
+
+        Notes
+        -----
+        The contexts are those of all rows of the fit, held out or not, or ten thousand of them, drawn at random. The test
+        does not depend on how much the networks let weights vary; it is described in `contextualdag.training.variation`.
+        `varies` is at the level .05, corrected for many tests after Benjamini and Hochberg: of edges that are said to vary
+        because of the test one in twenty does not, on average, or fewer.
+
+        Pairs that reverse in one in twenty contexts or more are not tested: their p-value is NaN and they count as varying.
+        It is also NaN where contexts do not vary or rows are too few for a test; such edges do not count as varying.
+
+        Where one graph serves all contexts, the test tells whether the data speak against that.
+
+        Examples
+        --------
+        >>> from contextualdag import FixedDAG
+        >>> from contextualdag.datasets import make_varying_dag
+        >>> data = make_varying_dag(500, n_nodes=3, n_edges=2, reversals=False, random_state=0)
+        >>> model = FixedDAG(random_state=0).fit(data.X, data.Z)
+        >>> model.summary()[["source", "target", "share", "varies"]]
+          source target  share  varies
+        0     x3     x1    1.0    True
+        1     x3     x2    1.0    True
+        """
+        import pandas as pd
+
+        model = _fitted(self)
+        found = model._variation
+        if found is None:
+            raise InvalidInputError(
+                "This model has no summary: that is computed from the rows in fit, for the graphs selected there. To have "
+                "it for others, fit with the selection parameter, such as selection=10 for ten edges."
+            )
+        names, features = np.array(model.names_, dtype=object), [one.name for one in model.context_features_]
+        source, target = found.source.numpy(), found.target.numpy()
+        varies = (benjamini_hochberg(found.p_value) | found.reverses).numpy()
+        undirected = model._undirected()[source, target] if len(source) else np.zeros(0, dtype=bool)
+        changes = [
+            _clearest(p_values, features) if is_varying else None
+            for p_values, is_varying in zip(found.of_features.tolist(), varies.tolist(), strict=True)
+        ]
+        return pd.DataFrame(
+            {
+                "source": names[source],
+                "target": names[target],
+                "share": found.share.numpy(),
+                "reversed": found.reverse.numpy(),
+                "weight": found.weight.numpy(),
+                "spread": found.spread.numpy(),
+                "directed": ~undirected,
+                "p_value": found.p_value.numpy(),
+                "varies": varies,
+                "changes_with": pd.Series(changes, dtype=object),
+            }
+        )
+
+
+def _fitted(model: Any) -> Any:
+    model._require_fit()
+    return model
+
+
+def _clearest(p_values: Sequence[float], features: Sequence[str]) -> str | None:
+    known = [(p, name) for p, name in zip(p_values, features, strict=True) if p <= LEVEL]
+    return min(known)[1] if known else None
+
+
+def in_words(model: "GraphEstimator") -> str:
+    """How many edges are the same, change and reverse, as a sentence; empty where there is nothing to say.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from contextualdag import FixedDAG
+    >>> from contextualdag.estimators.summary import in_words
+    >>> rng = np.random.default_rng(1)
+    >>> X, Z = rng.standard_normal((300, 2)), rng.uniform(size=(300, 1))
+    >>> X[:, 1] += X[:, 0]
+    >>> in_words(FixedDAG(random_state=0).fit(X, Z))
+    'The only edge is the same for everyone as far as the data tell.'
+    """
+    if model._variation is None or not any(feature.varies for feature in model.context_features_):
+        return ""
+    table = model.summary()
+    if not len(table):
+        return ""
+    reverses = model._variation.reverses.numpy()
+    changing = table[table["varies"].to_numpy() & ~reverses]
+    untested = table["p_value"].isna().to_numpy() & ~reverses
+    n_same = len(table) - len(changing) - int(reverses.sum()) - int(untested.sum())
+    one_feature = len(model.context_features_) == 1
+    with_what = changing["changes_with"].fillna(model.context_features_[0].name if one_feature else "the context")
+    named = with_what.value_counts(sort=True)
+    counted = [
+        (n_same, "is the same for everyone as far as the data tell", "are the same for everyone as far as the data tell"),
+        *((int(n), f"changes with {name}", f"change with {name}") for name, n in named.iloc[:MOST_NAMED].items()),
+        (int(named.iloc[MOST_NAMED:].sum()), "changes with another feature", "change with other features"),
+        (int(reverses.sum()), "reverses", "reverse"),
+        (int(untested.sum()), "is not tested, for lack of rows", "are not tested, for lack of rows"),
+    ]
+    if len(table) == 1:
+        return f"The only edge {next(one for n, one, _ in counted if n)}."
+    said = ", ".join(f"{n} {one if n == 1 else several}" for n, one, several in counted if n)
+    return f"Of {len(table)} edges {said}.{AVERAGED if len(changing) and not model.varies_ else ''}"
+
+
+def for_json(model: "GraphEstimator") -> list[dict[str, Any]] | None:
+    """The rows of the summary as values that JSON can hold; None where a model has no summary."""
+    if model._variation is None:
+        return None
+    rows: list[dict[str, Any]] = model.summary().to_dict("records")
+    return [{name: None if value != value else value for name, value in row.items()} for row in rows]

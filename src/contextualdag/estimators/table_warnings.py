@@ -1,0 +1,109 @@
+"""Warnings of what is likely a mistake in tables: identifiers, copies of rows, rare categories, too few rows.
+
+They are few and silent on good data; `contextualdag.diagnostics` looks closer.
+"""
+
+import math
+import re
+import warnings
+
+import numpy as np
+
+from contextualdag.checks import listed
+from contextualdag.contexts import ContextEncoder
+from contextualdag.tables import Array
+
+RARE = 5  # rows of a category below which it is named
+FEWEST_ROWS = 10  # below which whole numbers may differ, or count, by chance
+COPIES, COPIES_SHARE = 5, 0.01  # at least so many, and a larger share than this
+IDENTIFIERS = {
+    "id",
+    "ids",
+    "identifier",
+    "index",
+    "idx",
+    "row",
+    "rows",
+    "rownum",
+    "patient",
+    "subject",
+    "participant",
+    "uuid",
+}
+TIMES = {"day", "days", "date", "time", "year", "years", "month", "months", "week", "weeks", "hour", "hours", "minute"}
+TIMES |= {"minutes", "second", "seconds", "step", "trial", "age", "t"}
+DEPTH = 7  # calls between the user's and the warning
+
+
+def warn_of_tables(X: Array, names: list[str], Z: Array, encoder: ContextEncoder) -> None:
+    """Warn of what is likely a mistake in variables (n, p) and encoded contexts (n, m) of a fit."""
+    seen = encoder.as_seen(Z)
+    numeric = [
+        (name, seen[:, encoder.seen_columns[name][0]])
+        for name, categories in zip(encoder.names, encoder.categories, strict=True)
+        if categories is None and name not in encoder.cycles
+    ]
+    _identifiers([*zip(names, X.T, strict=True), *numeric])
+    _few_rows(*X.shape)
+    _copies(np.hstack([X, Z]))
+    _rare_categories(seen, encoder)
+
+
+def _identifiers(columns: list[tuple[str, Array]]) -> None:
+    found = [name for name, values in columns if _looks_like_an_identifier(name, values)]
+    if found:
+        one = len(found) == 1
+        _warn(
+            f"{'This column looks like an identifier' if one else 'These columns look like identifiers'} of rows: "
+            f"{listed(found)}. Leave {'it' if one else 'them'} out unless the numbers mean something."
+        )
+
+
+def _looks_like_an_identifier(name: str, values: Array) -> bool:
+    """Whether whole numbers are all different and named like an identifier, or count the rows and are not named a time."""
+    if len(values) < FEWEST_ROWS or not (values == np.round(values)).all():
+        return False
+    words = {word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)}
+    if (np.diff(values) == 1).all() and not words & TIMES:
+        return True
+    return bool(words & IDENTIFIERS) and len(np.unique(values)) == len(values)
+
+
+def _few_rows(n: int, p: int) -> None:
+    if n < p:
+        _warn(
+            f"X has fewer rows ({n}) than variables ({p}), so any variable can be computed from the others by chance. Leave "
+            "variables out, or get more rows."
+        )
+
+
+def _copies(table: Array) -> None:
+    """Warn of copies of rows, unless values are so coarse that different samples agree."""
+    n, finest = len(table), 0
+    fewest = max(COPIES, math.floor(COPIES_SHARE * n) + 1)
+    for column in table.T:
+        finest = max(finest, len(np.unique(column)))
+        if n - finest < fewest:  # rows differ wherever a column does
+            return
+    rows = np.ascontiguousarray(table + 0.0)  # no negative zeros
+    different = len(np.unique(rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1])))))
+    if n - different >= fewest and finest > different / 2:
+        _warn(
+            f"{n - different} of {n} rows are copies of others. They make edges look surer than they are; remove them if "
+            "they are not different samples."
+        )
+
+
+def _rare_categories(seen: Array, encoder: ContextEncoder) -> None:
+    rare = []
+    for name, categories in zip(encoder.names, encoder.categories, strict=True):
+        if categories is not None:
+            counts = seen[:, list(encoder.seen_columns[name])].sum(0)
+            rare += [f"{name} = {one} ({n:.0f})" for one, n in zip(categories, counts, strict=True) if 0 < n < RARE]
+    if rare:
+        shown = ", ".join(rare[:RARE]) + (f" and {len(rare) - RARE} more" if len(rare) > RARE else "")
+        _warn(f"Fewer than {RARE} rows have {shown}. Their graphs rely on those of other categories; join categories.")
+
+
+def _warn(sentence: str) -> None:
+    warnings.warn(sentence, UserWarning, stacklevel=DEPTH)

@@ -1,0 +1,130 @@
+"""Prior knowledge: allowed and required edges, in every estimator and every method, and what contradicts itself."""
+
+import numpy as np
+import pytest
+import torch
+
+from contextualdag import BootstrapDAG, ClusteredDAG, ContextualDAG, FixedDAG, SortedDAG
+from contextualdag.datasets import make_varying_dag
+from contextualdag.errors import InvalidInputError, InvalidParameterError
+from contextualdag.estimators.knowledge import Knowledge
+from contextualdag.graphs import is_acyclic
+
+NAMES = ["a", "b", "c", "d"]
+KNOWN = {"required_edges": [("x1", "x5"), (4, 1)], "forbidden_edges": [("x1", "x4")]}
+SMALL = {"random_state": 0, "verbose": False, "hidden_layers": (16,), "n_members": 1}
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_varying_dag(200, 5, 2, n_edges=6, random_state=0)
+
+
+def read(**given):
+    return Knowledge.read(NAMES, "ContextualDAG", **given)
+
+
+def test_nothing_known_allows_all():
+    known = read()
+    assert known.allowed.all()
+    assert not known.required.any()
+
+
+def test_tiers_forbid_what_points_back():
+    allowed = read(tiers=[["a", 1], [], ["d", "c"]]).allowed
+    assert not allowed[2:, :2].any()
+    assert allowed[:2].all()
+    assert allowed[2:, 2:].all()
+
+
+def test_what_would_close_a_cycle_of_required_edges_is_not_allowed():
+    allowed = read(required_edges=[("a", "b"), ("b", "c")]).allowed
+    assert not allowed[1, 0]
+    assert not allowed[2, 1]
+    assert not allowed[2, 0]
+    assert allowed[0, 2]
+    assert allowed[3].all()
+    assert allowed[:, 3].all()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"required_edges": [("a", "b"), ("b", "c"), ("c", "a"), ("a", "d")]}, "cycle: 'a → b', 'b → c', 'c → a'\\."),
+        ({"required_edges": [("a", "b")], "forbidden_edges": [(0, 1)]}, "'a → b' is both in"),
+        ({"required_edges": [("c", "a")], "tiers": [["a", "b"], ["c", "d"]]}, "'c → a' is in 'required_edges', but against"),
+        ({"tiers": [["a"], ["b"]]}, "Missing: 'c', 'd'"),
+        ({"tiers": [["a", "b"], ["b", "c", "d"]]}, "hold 'b' twice"),
+        ({"tiers": ["abcd"]}, "must be a list of lists"),
+        ({"tiers": {"a": 1}}, "must be a list of lists"),
+        ({"forbidden_edges": [("A", "b")]}, "name 'A', which is not a variable. Did you mean 'a'"),
+        ({"forbidden_edges": [("a", 7)]}, "name 7, which is not a variable"),
+        ({"forbidden_edges": [("a", True)]}, "name True, which is not"),
+        ({"forbidden_edges": "a"}, "must be a list of pairs"),
+        ({"forbidden_edges": ["ab"]}, "must be a list of pairs"),
+        ({"forbidden_edges": [("a", "b", "c")]}, "must be a list of pairs"),
+        ({"required_edges": [("a", "a")]}, "from 'a' to itself"),
+    ],
+)
+def test_contradictions_name_the_culprits(given, message):
+    with pytest.raises(InvalidParameterError, match=message):
+        read(**given)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "model",
+    [
+        ContextualDAG(**SMALL, structure="varying", **KNOWN),
+        ContextualDAG(**SMALL, structure="constant", **KNOWN),
+        FixedDAG(random_state=0, **KNOWN),
+        ClusteredDAG(n_clusters=3, random_state=0, **KNOWN),
+        SortedDAG(order=["x1", "x5", "x2", "x3", "x4"], **SMALL, **KNOWN),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_required_edges_are_in_every_graph_and_forbidden_ones_in_none(model, data, tmp_path):
+    model.fit(data.X, data.Z)
+    outside = np.array([[5.0, -7.0]])
+    for graphs in (model, model.select(n_edges=1.0)):
+        W = graphs.adjacency(np.vstack([data.Z, outside]))
+        assert (W[:, 0, 4] != 0).all()
+        assert (W[:, 4, 1] != 0).all()
+        assert not W[:, 0, 3].any()
+        assert not W[:, [4, 1, 1], [0, 4, 0]].any()
+        assert bool(is_acyclic(torch.from_numpy(W)).all())
+    table = model.edges(data.Z[:3])
+    assert ((table["source"] == "x1") & (table["target"] == "x5")).sum() == 3
+    model.save(tmp_path / "model")
+    assert np.array_equal(type(model).load(tmp_path / "model").adjacency(data.Z), model.adjacency(data.Z))
+
+
+@pytest.mark.slow
+def test_halves_know_it_too(data):
+    model = BootstrapDAG(FixedDAG(random_state=0, **KNOWN), n_resamples=4, n_jobs=1, verbose=False).fit(data.X, data.Z)
+    P = model.edge_probabilities(data.Z[:5])
+    assert (P[:, 0, 4] == 1).all()
+    assert not P[:, 4, 0].any()
+    assert not P[:, 0, 3].any()
+    assert (model.consensus(data.Z[:5], threshold=1.0)[:, 0, 4] != 0).all()
+
+
+@pytest.mark.slow
+def test_tiers_hold_in_every_context(data):
+    model = ContextualDAG(**SMALL, structure="varying", tiers=[["x4", "x5"], ["x1", "x2", "x3"]]).fit(data.X, data.Z)
+    W = model.adjacency(data.Z)
+    assert not W[:, :3, 3:].any()
+    assert W[:, 3:, :3].any()
+
+
+def test_an_order_that_contradicts_is_named(data):
+    model = SortedDAG(order=["x5", "x4", "x3", "x2", "x1"], required_edges=[("x1", "x5")], **SMALL)
+    with pytest.raises(InvalidParameterError, match="'x1 → x5' is in 'required_edges', but against the order"):
+        model.fit(data.X, data.Z)
+
+
+def test_a_mask_has_to_allow_required_edges(data):
+    mask = np.triu(np.ones((200, 5, 5), dtype=bool), 1)
+    mask[17, 0, 4] = False
+    with pytest.raises(InvalidInputError, match="mask does not allow the required edge x1 → x5"):
+        SortedDAG(required_edges=[("x1", "x5")], **SMALL).fit(data.X, data.Z, mask=mask)

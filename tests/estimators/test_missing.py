@@ -1,0 +1,125 @@
+"""Missing values: an error that counts them, or filled in and never scored."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from contextualdag import BootstrapDAG, ClusteredDAG, ContextualDAG, FixedDAG
+from contextualdag.datasets import make_varying_dag
+from contextualdag.errors import InvalidInputError, InvalidParameterError
+from contextualdag.estimators.imputation import filled_by_context, filled_by_model
+
+SMALL = {"random_state": 0, "verbose": False, "hidden_layers": (16,), "n_members": 1, "structure": "varying"}
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_varying_dag(400, 4, 1, n_edges=3, random_state=1)
+
+
+@pytest.fixture(scope="module")
+def holes(data):
+    X = data.X.copy()
+    X[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan
+    return X
+
+
+def test_expectations_are_those_of_the_normal_distribution():
+    rng = np.random.default_rng(0)
+    W = np.triu(rng.standard_normal((5, 4, 4)), 1)
+    means, scale = rng.standard_normal((5, 4)), rng.uniform(0.5, 2, 4)
+    X, observed = rng.standard_normal((5, 4)), rng.random((5, 4)) < 0.6
+    observed[0] = False
+    found = filled_by_model(X, observed, W, means, scale)
+    for i in range(5):
+        A = np.linalg.inv(np.eye(4) - W[i].T)
+        covariance = A @ np.diag(scale**2) @ A.T
+        o, m = observed[i], ~observed[i]
+        expected = means[i, m] + covariance[np.ix_(m, o)] @ np.linalg.solve(covariance[np.ix_(o, o)], (X - means)[i, o])
+        assert np.allclose(found[i, m], expected)
+        assert np.array_equal(found[i, o], X[i, o])
+
+
+def test_means_follow_the_context():
+    rng = np.random.default_rng(0)
+    Z = rng.uniform(-1, 1, (200, 1))
+    X = np.hstack([3 * Z**2, 1 - Z])
+    holes = np.where(rng.random(X.shape) < 0.3, np.nan, X)
+    assert np.allclose(filled_by_context(holes, Z), X)
+
+
+def test_by_default_an_error_counts_them(holes, data):
+    counts = np.isnan(holes).sum(0)
+    with pytest.raises(InvalidInputError, match=rf"'x1' \({counts[0]}\), 'x2' \({counts[1]}\).*missing=\"impute\""):
+        ContextualDAG(**SMALL).fit(holes, data.Z)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "model",
+    [
+        ContextualDAG(missing="impute", **SMALL),
+        FixedDAG(missing="impute", random_state=0),
+        ClusteredDAG(n_clusters=2, missing="impute", random_state=0),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_graphs_are_near_those_of_complete_data(model, holes, data):
+    before = holes.copy()
+    complete = type(model)(**model.get_params() | {"missing": "error"}).fit(data.X, data.Z).adjacency(data.Z)
+    found = model.fit(holes, data.Z).adjacency(data.Z)
+    assert np.array_equal(before, holes, equal_nan=True)
+    size = np.sqrt((complete**2).mean())
+    assert np.sqrt(((found - complete) ** 2).mean()) < 0.5 * size
+    assert np.isfinite(model.noise_scale_).all()
+    assert np.isfinite(model.held_out_score_)
+
+
+@pytest.mark.slow
+def test_what_is_filled_in_is_not_scored():
+    # Where half of a noise variable is missing and filled with its mean, its noise is that of the observed half.
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((600, 3)) * [1, 2, 3]
+    X[:300, 2] = np.nan
+    model = FixedDAG(missing="impute", noise="unequal", random_state=0).fit(X)
+    assert model.noise_scale_[2] == pytest.approx(3, rel=0.15)
+
+
+@pytest.mark.slow
+def test_without_holes_nothing_changes(data):
+    given, plain = (FixedDAG(missing=missing, random_state=0).fit(data.X, data.Z) for missing in ("impute", "error"))
+    assert np.array_equal(given.graph_, plain.graph_)
+
+
+@pytest.mark.slow
+def test_holes_in_a_validation_set_and_in_halves(holes, data):
+    model = BootstrapDAG(FixedDAG(missing="impute", random_state=0), n_resamples=2, n_jobs=1, verbose=False)
+    model.fit(pd.DataFrame(holes[:300]), data.Z[:300], pd.DataFrame(holes[300:]), data.Z[300:])
+    assert np.isfinite(model.edge_probabilities(data.Z)).all()
+
+
+def test_columns_without_values_are_named(data):
+    X = data.X.copy()
+    X[:, 1] = np.nan
+    X[5:, 3] = np.nan
+    with pytest.raises(InvalidInputError, match=r"too few values .*'x2 \(0\)', 'x4 \([0-5]\)'"):
+        FixedDAG(missing="impute", random_state=0).fit(X, data.Z)
+
+
+def test_infinity_is_not_missing(data):
+    X = data.X.copy()
+    X[0, 0] = np.inf
+    with pytest.raises(InvalidInputError, match="must be finite"):
+        FixedDAG(missing="impute").fit(X, data.Z)
+
+
+def test_contexts_must_be_complete(data):
+    Z = data.Z.copy()
+    Z[3] = np.nan
+    with pytest.raises(InvalidInputError, match="Z must be finite"):
+        FixedDAG(missing="impute").fit(data.X, Z)
+
+
+def test_parameter(data):
+    with pytest.raises(InvalidParameterError, match="'missing' parameter of FixedDAG must be one of"):
+        FixedDAG(missing="drop").fit(data.X, data.Z)

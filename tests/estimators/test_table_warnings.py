@@ -1,0 +1,123 @@
+"""Warnings before a fit: each fires where it should, and all are silent on good data."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_diabetes
+
+from contextualdag import FixedDAG
+from contextualdag.contexts import ContextEncoder
+from contextualdag.datasets import make_varying_dag
+from contextualdag.errors import InvalidInputError
+from contextualdag.estimators.table_warnings import warn_of_tables
+from contextualdag.tables import read_variables
+
+N = 60
+
+
+def said(X, Z):
+    X, names = read_variables(X)
+    encoder = ContextEncoder.learn(Z)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warn_of_tables(X, names, encoder.encode(Z), encoder)
+    return [str(warning.message) for warning in caught]
+
+
+@pytest.fixture
+def X():
+    return pd.DataFrame(np.random.default_rng(0).standard_normal((N, 3)), columns=list("abc"))
+
+
+@pytest.fixture
+def Z():
+    rng = np.random.default_rng(1)
+    return pd.DataFrame({"age": rng.integers(20, 60, N), "site": rng.choice(["Leeds", "York"], N)})
+
+
+def test_silent_on_good_data(X, Z):
+    diabetes = load_diabetes(as_frame=True, scaled=False).data
+    data = make_varying_dag(300, random_state=0)
+    assert said(X, Z) == []
+    assert said(data.X, data.Z) == []
+    assert said(diabetes.drop(columns=["age", "sex"]), diabetes[["age", "sex"]]) == []
+
+
+@pytest.mark.parametrize("name", ["id", "ID", "patient_id", "PatientID", "Row", "subject"])
+def test_identifiers_by_name(X, Z, name):
+    numbers = np.random.default_rng(0).permutation(1000)[:N]
+    for tables in ((X.assign(**{name: numbers}), Z), (X, Z.assign(**{name: numbers}))):
+        (sentence,) = said(*tables)
+        assert (
+            sentence
+            == f"This column looks like an identifier of rows: '{name}'. Leave it out unless the numbers mean something."
+        )
+    assert said(X.assign(**{name: numbers + 0.5}), Z) == []
+    assert said(X.assign(**{name: numbers // 2}), Z) == []
+    assert said(X.assign(width=numbers, idle=numbers), Z) == []
+
+
+def test_columns_that_count_rows(X, Z):
+    (sentence,) = said(X.assign(number=np.arange(N) + 7.0), Z.assign(place=np.arange(N)))
+    assert "look like identifiers of rows: 'number', 'place'" in sentence
+    assert said(X, Z.assign(day=np.arange(N))) == []  # time may well matter
+
+
+def test_copies(X, Z):
+    few = [*range(N), 0, 1, 2, 3]
+    many = [*few, 4]
+    assert said(X.iloc[few], Z.iloc[few]) == []
+    (sentence,) = said(X.iloc[many], Z.iloc[many])
+    assert sentence.startswith("5 of 65 rows are copies of others.")
+    assert said(X.iloc[many].assign(a=np.arange(65.0) ** 2), Z.iloc[many]) == []
+    assert said(X.iloc[many].round(0), Z.iloc[many].assign(age=1)) == []  # so coarse that different samples agree
+
+
+def test_fewer_rows_than_variables(Z):
+    X = np.random.default_rng(0).standard_normal((N, N + 1))
+    (sentence,) = said(X, Z)
+    assert sentence.startswith("X has fewer rows (60) than variables (61)")
+    assert said(X[:, 1:], Z) == []
+
+
+def test_rare_categories(X, Z):
+    Z["site"] = ["Oslo"] * 4 + ["Rome"] * 5 + ["York"] * (N - 9)
+    (sentence,) = said(X, Z)
+    assert sentence.startswith("Fewer than 5 rows have site = Oslo (4).")
+
+
+def test_a_fit_warns_where_it_was_called(X, Z):
+    with pytest.warns(UserWarning, match="looks like an identifier of rows: 'id'") as caught:
+        FixedDAG(random_state=0).fit(X, Z.assign(id=np.arange(N)[::-1]))
+    assert caught[0].filename == __file__
+
+
+def test_rows_that_do_not_belong_together(X, Z):
+    X, Z = X.set_axis(range(100, 100 + N)), Z.set_axis(range(100, 100 + N))
+    model = FixedDAG(random_state=0).fit(X, Z)
+    model.score(X, Z)
+    turned = Z.iloc[::-1]
+    for call in (
+        lambda: FixedDAG().fit(X, turned),
+        lambda: FixedDAG().fit(X, Z, X, turned),
+        lambda: model.score(X, turned),
+    ):
+        with pytest.raises(InvalidInputError, match="hold the same labels in another order"):
+            call()
+    assert model.score(X, turned.loc[X.index]) == model.score(X, Z)
+
+
+def test_values_beyond_the_fit(X, Z):
+    model = FixedDAG(random_state=0).fit(X, Z)
+    with pytest.raises(InvalidInputError, match=r"Column 'age' of Z has values too large .* standard deviations of the fit"):
+        model.adjacency(Z.iloc[:1].assign(age=1e60))
+    with pytest.raises(InvalidInputError, match=r"Column 'a' of X_val has values too large"):
+        FixedDAG().fit(X, Z, X.iloc[:1] * 1e60, Z.iloc[:1])
+
+
+def test_a_tenth_in_all_rows_does_not_vary(X, Z):
+    with pytest.warns(UserWarning, match=r"do not vary get no edges: \['d'\]"):
+        model = FixedDAG(random_state=0).fit(X.assign(d=0.1), Z.assign(e=0.1))
+    assert [feature.varies for feature in model.context_features_] == [True, True, False]
