@@ -1,0 +1,163 @@
+"""Checks of the columns of a table."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from scipy.stats import f
+
+from contextualdag.checks import listed
+from contextualdag.diagnostics.checked_table import EXACT, FAR, FEW_VALUES, CheckedTable
+from contextualdag.diagnostics.findings import LEVEL, Finding, with_values
+from contextualdag.diagnostics.given_context import fitted, scales_given_context, standardised
+from contextualdag.tables import Array, Flags
+
+SAME = 0.99  # share of rows with one value of a variable
+UNITS = 1e6  # ratio of standard deviations
+NEARLY, STRONGLY = 0.99, 0.95  # shares of the variance that others explain
+MOVES = 0.05  # share of the variance of a variable that its mean given the context explains
+
+
+def constant(table: CheckedTable) -> Iterator[Finding]:
+    """Columns with one value, in all rows or nearly all."""
+    still = table.still
+    if still.any():
+        named = table.named(still)
+        verb, it = ("does", "it") if len(named) == 1 else ("do", "them")
+        text = f"{listed(named)} {verb} not vary and get{'s' if len(named) == 1 else ''} no edges. Leave {it} out."
+        yield Finding("constant columns", "warning", text, named, float(still.sum()))
+    same = np.array([np.unique(column, return_counts=True)[1].max() / len(column) for column in table.X.T])
+    nearly = (same > SAME) & ~still
+    if nearly.any():
+        named = table.named(nearly)
+        yield Finding(
+            "nearly constant columns",
+            "warning",
+            f"Nearly all rows have one and the same value in {with_values(named, same[nearly].tolist(), '.1%')}: the edges "
+            "of such a column rest on the few other rows. Leave it out, or count on none of them.",
+            named,
+            float(same[nearly].max()),
+        )
+
+
+def units(table: CheckedTable) -> Iterator[Finding]:
+    """Standard deviations that are very different."""
+    spread = table.X.std(0)
+    moving = np.flatnonzero(~table.still)
+    if not len(moving):
+        return
+    low, high = moving[spread[moving].argmin()], moving[spread[moving].argmax()]
+    ratio = float(spread[high] / spread[low])
+    if ratio > UNITS:
+        yield Finding(
+            "very different units",
+            "note",
+            f"The standard deviation of '{table.names[high]}' is {spread[high]:.3g}, that of '{table.names[low]}' "
+            f'{spread[low]:.3g}. Noise of one size is out of the question (leave noise="auto"), and weights between the '
+            "two are very large or small numbers; other units would read better.",
+            (table.names[high], table.names[low]),
+            ratio,
+        )
+
+
+def functions(table: CheckedTable) -> Iterator[Finding]:
+    """Columns that the context or other columns determine, or nearly."""
+    of_context = ~table.still & ~table.varies
+    if of_context.any():
+        named = table.named(of_context)
+        text = f"The context determines {listed(named)}: nothing is left to have edges. Take it out of X or out of Z."
+        yield Finding("function of the context", "serious", text, named, float(table.left[of_context].max()))
+    n, q = table.basis.shape
+    columns = np.flatnonzero(table.varies)
+    if len(columns) < 2 or n < 2 * (len(columns) + q):
+        return  # with so few rows every column is nearly a function of the others
+    values, vectors = np.linalg.eigh(np.corrcoef(table.residuals[:, columns], rowvar=False))
+    # The diagonal of the inverse of a correlation matrix is one over the share of the variance that the others leave.
+    precision = (vectors / np.maximum(values, 1e-3 * EXACT)) @ vectors.T
+    left = 1 / np.diag(precision) * (n - q) / (n - q - len(columns) + 1)
+    exact = left < EXACT
+    if exact.any():
+        named = tuple(table.names[column] for column in columns[exact])
+        text = f"Each of {listed(named)} is a linear function of the others of them. Edges there mean little; leave one out."
+        yield Finding("function of other columns", "serious", text, named, float(1 - left[exact].max()))
+    names = [table.names[column] for column in columns]
+    nearly = ~exact & (left < 1 - NEARLY)
+    strongly = ~exact & ~nearly & (left < 1 - STRONGLY)
+    if nearly.any():
+        yield Finding("nearly a function of others", "warning", *_tied(names, nearly, left, precision))
+    if strongly.any():
+        yield Finding("strongly tied to others", "note", *_tied(names, strongly, left, precision))
+
+
+def _tied(names: list[str], tied: Flags, left: Array, precision: Array) -> tuple[str, tuple[str, ...], float]:
+    """Message, columns and value of a finding on columns that others explain."""
+    chosen = np.flatnonzero(tied)
+    first = chosen[left[chosen].argmin()]
+    coefficient = np.abs(precision[first])
+    coefficient[first] = 0
+    partners = [names[k] for k in np.argsort(-coefficient) if coefficient[k] > 0.2 * coefficient.max()]
+    named = tuple(names[k] for k in chosen)
+    message = (
+        f"The others explain this share of the variance of {with_values(named, (1 - left[chosen]).tolist(), '.3f')}; "
+        f"that of '{names[first]}' mostly {listed(partners[:4])}. Data hardly tell directions among such columns; leave one "
+        "out if it is computed from the others."
+    )
+    return message, named, float(1 - left[first])
+
+
+def means(table: CheckedTable) -> Iterator[Finding]:
+    """Means that move with the context."""
+    n, q = table.basis.shape
+    if q < 2:
+        return
+    explained = 1 - table.left * (n - 1) / (n - q)
+    # An F test needs noise of one size.
+    even = standardised((table.X - table.X.mean(0)) / scales_given_context(table.residuals, table.basis))
+    gained = (fitted(even, table.basis) ** 2).mean(0)
+    statistic = gained / (q - 1) / np.maximum((1 - gained) / (n - q), 1e-300)
+    moves = (f.sf(statistic, q - 1, n - q) < LEVEL / len(table.names)) & (explained > MOVES) & table.varies
+    if moves.any():
+        named = table.named(moves)
+        yield Finding(
+            "means move with the context",
+            "note",
+            f"The context explains this share of the variance of {with_values(named, explained[moves].tolist())}. A fit "
+            'takes these means out first; keep intercept="contextual".',
+            named,
+            float(explained[moves].max()),
+        )
+
+
+def heavy_tails(table: CheckedTable) -> Iterator[Finding]:
+    """Columns with many values far out."""
+    if table.heavy.any():
+        named = table.named(table.heavy)
+        share = (np.abs(table.scaled) > FAR).mean(0)[table.heavy]
+        yield Finding(
+            "heavy tails",
+            "note",
+            f"Noise of a normal kind has hardly any value {FAR:g} robust standard deviations from its mean; here it is this "
+            f"share: {with_values(named, share.tolist(), '.1%')}. A few large values may carry edges; for long "
+            "right tails try logarithms.",
+            named,
+            float(share.max()),
+        )
+
+
+def discrete(table: CheckedTable) -> Iterator[Finding]:
+    """Columns with few values, which are treated as numbers."""
+    count = np.array(table.n_values)
+    whole = (np.round(table.X) == table.X).all(0)
+    binary = count == 2
+    if binary.any():
+        text = (
+            f"Two values only: {listed(table.named(binary))}. They are treated as numbers: where one is coded 0 and 1, the "
+            "weight of an edge into it is a difference of risk, and predictions may leave that range."
+        )
+        yield Finding("binary columns", "note", text, table.named(binary), float(binary.sum()))
+    counts = whole & (count > 2) & (count <= min(FEW_VALUES, len(table.X) / 5))
+    if counts.any():
+        text = (
+            f"Few whole numbers only: {listed(table.named(counts))}. Counts and grades are treated as numbers, with steps "
+            "of equal size and noise that does not depend on the level."
+        )
+        yield Finding("counts or grades", "note", text, table.named(counts), float(counts.sum()))

@@ -1,0 +1,73 @@
+"""Rows of a table with what a fitted model has for them: graphs, means, residuals."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from contextualdag.errors import InvalidInputError
+from contextualdag.tables import Array, Flags, check_aligned, check_same_samples, read_columns
+from contextualdag.training.loss import array_residuals
+
+if TYPE_CHECKING:
+    from contextualdag.estimators.base import GraphEstimator
+
+MOST_WEIGHTS = 50_000_000  # of all graphs, which are held at once: 400 MB
+ROWS_AT_ONCE = 4096
+
+
+@dataclass(frozen=True)
+class FittedRows:
+    """Rows with the graphs that a model has for them.
+
+    Attributes
+    ----------
+    names : list of str
+        Names of the variables.
+    X : array of shape (n, p)
+        Variables, in the order of the model.
+    Z : array of shape (n, m)
+        Encoded contexts.
+    mean : array of shape (n, p)
+        Means of the variables given the context.
+    W : array of shape (n, p, p)
+        Graphs.
+    outside : array of bool, shape (n,)
+        Whether contexts are outside the range of the fit.
+    """
+
+    names: list[str]
+    X: Array
+    Z: Array
+    mean: Array
+    W: Array
+    outside: Flags
+
+    @classmethod
+    def read(cls, model: "GraphEstimator", X: Any, Z: Any, most: int | None = None) -> "FittedRows":
+        """From the user's tables. Where there are more rows than `most`, they are taken at equal steps."""
+        model._require_fit()
+        if Z is None and model.context_features_:
+            raise InvalidInputError("Z is missing: this model was fitted with contexts, so it needs them.")
+        check_aligned(X, Z)
+        contexts = model._encode(X if Z is None else Z)
+        values = read_columns(X, model.names_, "X", type(model).__name__)
+        check_same_samples(values, contexts)
+        p = len(model.names_)
+        step = max(-(-len(values) // (most or max(MOST_WEIGHTS // p**2, 1))), 1)
+        values, contexts = values[::step], contexts[::step]
+        parts = [contexts[first : first + ROWS_AT_ONCE] for first in range(0, len(contexts), ROWS_AT_ONCE)]
+        W = np.concatenate([model._weights(part) for part in parts])
+        mean = np.concatenate([model._means(part) for part in parts])
+        return cls(model.names_, values, contexts, mean, W, model._preparation.contexts.outside(contexts).astype(bool))
+
+    @cached_property
+    def centred(self) -> Array:
+        """Variables without their means given the context."""
+        return self.X - self.mean
+
+    @cached_property
+    def residuals(self) -> Array:
+        """What means and graphs leave of the variables, (n, p)."""
+        return array_residuals(self.centred, self.W)
