@@ -16,8 +16,12 @@ class Page:
 
     def open(self, query=""):
         self.driver.get(self.address + query)
-        # A page just loaded has drawn its graph when the address has become a link to the view.
-        self.until("return window.location.search.length > 1 && document.getElementById('graph-a')._cyreg.cy.nodes().length")
+        # A page just loaded asks for graphs of its own size: before these are drawn, what a test would click still moves.
+        self.until(
+            "const screen = window.dash_component_api.getLayout('screen');"
+            "return screen && screen.props.data && !window.store.getState().isLoading && location.search.length > 1"
+            " && document.getElementById('graph-a')._cyreg.cy.nodes().length"
+        )
 
     def run(self, script, *arguments):
         return self.driver.execute_script(script, *arguments)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from contextualdag import ContextualDAG, FixedDAG
+from contextualdag import BootstrapDAG, ContextualDAG, FixedDAG
 from contextualdag.datasets import load_drug_consumption, make_fixed_dag, make_varying_dag
 from contextualdag.explorer.callbacks import Answers
 from contextualdag.explorer.graphs import FittedGraphs
@@ -27,6 +27,22 @@ def model():
     Z = pd.DataFrame({"age": np.round(45 + 20 * data.Z[:, 0]), "income": np.exp(data.Z[:, 1]), "site": site})
     fit = ContextualDAG(hidden_layers=(32,), dropout=0.0, max_epochs=60, structure="varying", random_state=0, verbose=False)
     return fit.fit(pd.DataFrame(data.X, columns=NAMES), Z)
+
+
+@pytest.fixture(scope="session")
+def bootstrap_model():
+    """A small model that tells how sure its edges are."""
+    data = make_varying_dag(150, n_nodes=4, n_edges=4, n_features=2, random_state=0)
+    fit = ContextualDAG(
+        hidden_layers=(16,),
+        dropout=0.0,
+        max_epochs=40,
+        n_members=1,
+        structure="varying",
+        random_state=0,
+        verbose=False,
+    )
+    return BootstrapDAG(fit, n_resamples=6, n_jobs=1, verbose=False).fit(data.X, data.Z)
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""The page in a real browser, on three models.
+"""The page in a real browser, on four models.
 
 Screenshots go to the folder CONTEXTUALDAG_SCREENSHOTS names, or to pytest's own.
 """
@@ -17,9 +17,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from contextualdag.effects import total_effects
 from contextualdag.explorer.app import listen, make_app
 from contextualdag.explorer.callbacks import Answers
-from contextualdag.explorer.elements import shown_edges
+from contextualdag.explorer.elements import shown_edges, signed
 from contextualdag.explorer.graphs import FittedGraphs
 from contextualdag.explorer.view import Picked
 from tests.explorer.browser_page import Page
@@ -45,9 +46,10 @@ FLAGS = (
 )
 
 
-MODELS = {"simulated": "model", "demo": "demo_model", "drugs": "drug_model"}
+MODELS = {"simulated": "model", "demo": "demo_model", "drugs": "drug_model", "sure": "bootstrap_model"}
 # For what needs a category or certain names, and for what is the same with any model.
 ON_SIMULATED = pytest.mark.parametrize("subject", ["simulated"], indirect=True)
+ON_SURE = pytest.mark.parametrize("subject", ["sure"], indirect=True)
 ON_DRUGS = pytest.mark.parametrize("subject", ["drugs"], indirect=True)
 FEW = 10  # edges that do not lie on one another
 
@@ -216,9 +218,80 @@ def test_links_bring_back_the_view(page, graphs, answers):
     page.until("return location.search == arguments[0]", link)
     page.until("return document.getElementById('panel-b').offsetHeight > 0")
     assert page.edges("b") == drawn(graphs, view, "b")
-    assert page.text("#details h3").count("→") == 1
+    # Details come after the graph.
+    page.until("return document.querySelector('#details h3').innerText.split('→').length == 2")
     assert page.text("#message") == ""
     assert page.run("return document.getElementById('link').href") == page.driver.current_url
+
+
+@ON_SIMULATED
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_cause_is_chosen_and_moved(page, graphs, dark):
+    page.screen(1400, 900, dark)
+    page.open()
+    assert not page.run("return document.getElementById('shift-box').offsetHeight")
+    places = page.places()
+    reaches = total_effects(graphs.graph(graphs.default.level, graphs.default.a)[None])[0] != 0
+    cause = int(reaches.sum(1).argmax())
+    menu = page.driver.find_element("id", "cause")
+    menu.send_keys("\ue007")  # Enter
+    page.until("return document.querySelectorAll('.dash-dropdown-content [role=option]').length == 5")
+    page.run("[...document.querySelectorAll('.dash-dropdown-content [role=option]')][arguments[0]].click()", cause)
+    page.until("return new URLSearchParams(location.search).get('cause') == arguments[0]", graphs.names[cause])
+    assert page.places() == places
+    reached = "return document.getElementById('graph-a')._cyreg.cy.nodes('.reached').map(n => n.id())"
+    assert set(page.run(reached)) == {f"node-{k}" for k in np.flatnonzero(reaches[cause])}
+    page.until("return document.getElementById('shift-box').offsetHeight > 0")
+    page.press("#shift [role=slider]", "\ue014", times=6)  # right
+    page.until("return document.getElementById('shift-label').innerText == '1.5 spreads above its mean'")
+    view = replace(graphs.default, cause=cause, shift=1.5)
+    after = signed(float(graphs.response(view, view.a).after[cause]))
+    page.until("return document.querySelector('#effects tbody td:last-child').innerText == arguments[0]", after)
+    assert page.run("return document.querySelector('#shift [role=slider]').getAttribute('aria-label')") == "Set it"
+    page.picture(f"effects-{'dark' if dark else 'light'}")
+    page.click_element("#comparing input")
+    page.until("return document.querySelectorAll('#effects h4').length == 2")
+    page.picture(f"effects-compared-{'dark' if dark else 'light'}")
+    page.click_element("#reset")
+    page.until("return document.getElementById('graph-a')._cyreg.cy.nodes('.reached, .unreached, .cause').length == 0")
+
+
+@ON_SURE
+@pytest.mark.parametrize("dark", [False, True])
+def test_how_sure_edges_are(page, graphs, dark):
+    """The pointer tells it at an edge, and a slider hides edges."""
+    page.screen(1400, 900, dark)
+    page.open()
+    level = len(graphs.levels) - 1
+    page.open(f"?edges={graphs.levels[level].key}")
+    W, P = graphs.graph(level, graphs.default.a), graphs.probabilities(level, graphs.default.a)
+    page.until("return document.getElementById('graph-a')._cyreg.cy.edges('.unsure').length > 0")
+    edge = min(page.edges())
+    corner = page.run("return document.getElementById('graph-a').getBoundingClientRect()")
+    x, y = page.place_on_edge(edge)
+    for shift in (2, 0):  # the second of two moves, as the first only enters the panel
+        at = {"x": float(x + corner["left"] + shift), "y": float(y + corner["top"])}
+        page.driver.execute_cdp_cmd("Input.dispatchMouseEvent", {"type": "mouseMoved", **at})
+    j, k = (int(part) for part in edge.split("-")[1:])
+    said = f"{graphs.names[j]} → {graphs.names[k]}: weight {signed(W[j, k])}, probability {P[j, k]:.2f}"
+    page.until("return document.querySelector('.hint:not(.hidden)')?.textContent == arguments[0]", said)
+    page.picture("dark" if dark else "light")
+    assert page.run("return document.getElementById('least-label').offsetHeight") > 0
+    page.press("#least [role=slider]", "\ue014", times=10)  # right
+    page.until("return new URLSearchParams(window.location.search).get('least') == '0.5'")
+    page.until("return document.getElementById('graph-a')._cyreg.cy.edges('.unsure').length == 0")
+    assert page.edges() == {f"edge-{j}-{k}" for j, k in np.argwhere((W != 0) & (P >= 0.5))}
+    page.until("return document.querySelectorAll('.hint:not(.hidden)').length == 0")
+
+
+@ON_SIMULATED
+def test_what_the_model_is_can_be_unfolded(page, graphs):
+    page.open()
+    sentence = graphs.remarks[0]
+    assert sentence not in page.text("#about")
+    page.click_element("#about summary")
+    assert sentence in page.text("#about")
+    assert page.run("return document.getElementById('least-label').offsetHeight") == 0
 
 
 @ON_SIMULATED

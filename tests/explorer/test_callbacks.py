@@ -11,8 +11,10 @@ from dash import no_update
 
 from contextualdag import ContextualDAG, FixedDAG
 from contextualdag.datasets import make_varying_dag
+from contextualdag.effects import total_effects
 from contextualdag.errors import InvalidInputError
 from contextualdag.explorer.callbacks import DRAWN, Answers
+from contextualdag.explorer.elements import signed
 from contextualdag.explorer.graphs import FittedGraphs
 from contextualdag.explorer.layout import page
 from contextualdag.explorer.view import Picked
@@ -101,6 +103,84 @@ def test_a_picked_node_has_its_neighbours_and_effects(graphs, answers):
         assert title in text_of(words)
 
 
+def a_cause(graphs):
+    """The variable that reaches most in the default context."""
+    reaches = total_effects(graphs.graph(graphs.default.level, graphs.default.a)[None])[0] != 0
+    cause = int(reaches.sum(1).argmax())
+    assert 0 < reaches[cause].sum() < len(graphs.names) - 1
+    return cause
+
+
+def test_a_cause_colours_what_it_reaches_and_fades_the_rest(model, graphs, answers):
+    cause = a_cause(graphs)
+    view = replace(graphs.default, cause=cause)
+    found = {one["data"]["id"]: one for one in draw(answers, view)["graph-a", "elements"]}
+    Z = pd.DataFrame([dict(zip(["age", "income", "site"], view.a, strict=True))])
+    effects = model.total_effects(Z)[0, cause]
+    for position, name in enumerate(graphs.names):
+        node = found[f"node-{position}"]
+        label, *number = node["data"]["label"].split("\n")
+        assert label.rstrip("…") == name[: len(label.rstrip("…"))]
+        if effects[position]:
+            assert {"reached", "raised" if effects[position] > 0 else "lowered"} <= set(node["classes"].split())
+            assert number == [signed(effects[position])]
+            assert 0.1 < node["data"]["strength"] <= 0.5
+        else:
+            assert node["classes"] == ("cause" if position == cause else "unreached")
+            assert number == []
+    for j, k in np.argwhere(model.adjacency(Z)[0]):
+        on_a_path = j == cause or effects[j] != 0
+        assert ("faded" in found[f"edge-{j}-{k}"]["classes"].split()) != on_a_path
+
+
+@pytest.mark.parametrize("shift", [-3.0, 1.25])
+def test_moving_a_cause_moves_means_as_the_model_says(model, graphs, answers, shift):
+    cause = a_cause(graphs)
+    view = replace(graphs.default, cause=cause, shift=shift)
+    Z = pd.DataFrame([dict(zip(["age", "income", "site"], view.a, strict=True))])
+    # The spread is that of samples of the model in this context.
+    spread = model.sample(pd.concat([Z] * 40_000), random_state=0)[:, cause].std()
+    response = graphs.response(view, view.a)
+    assert response.spreads[cause] == pytest.approx(spread, rel=0.02)
+    before = model.means(Z).iloc[0]
+    done = model.do(Z, {cause: before.iloc[cause] + shift * response.spreads[cause]}).means.iloc[0]
+    np.testing.assert_allclose(response.after, done, atol=1e-9)
+    table, label, hidden = answers.respond(*link(answers, view))
+    assert (label, hidden) == (("3 spreads below its mean", "1.25 spreads above its mean")[shift > 0], "feature")
+    rows = [[cell.children for cell in row.children] for row in table.children[0].children[0].children[1].children]
+    assert rows[0] == [graphs.names[cause], "", signed(before.iloc[cause]), signed(done.iloc[cause])]
+    effects = model.total_effects(Z)[0, cause]
+    expected = {
+        name: [signed(effects[k]), signed(before.iloc[k]), signed(done.iloc[k])]
+        for k, name in enumerate(graphs.names)
+        if effects[k]
+    }
+    assert {name: numbers for name, *numbers in rows[1:]} == expected
+    nodes = {one["data"]["id"]: one["data"]["label"] for one in draw(answers, view)["graph-a", "elements"]}
+    for k in np.flatnonzero(effects):
+        change = done.iloc[k] - before.iloc[k]
+        assert nodes[f"node-{k}"].endswith(f"\n{'+' if change > 0 else ''}{signed(change)}")
+    assert nodes[f"node-{cause}"].endswith(f"\n= {signed(done.iloc[cause])}")
+
+
+def test_effects_of_both_contexts_and_of_none(graphs, answers):
+    words, _, hidden = answers.respond(*link(answers, graphs.default))
+    assert "Choose a cause" in text_of(words)
+    assert hidden == "feature hidden"
+    both = replace(graphs.default, comparing=True, cause=a_cause(graphs))
+    words, label, _ = answers.respond(*link(answers, both))
+    titles = [one.children for one in words.children if type(one).__name__ == "H4"]
+    assert (titles, label) == (["A", "B"], "at its mean")
+    nothing = replace(graphs.default, cause=0, level=0)
+    assert f"{graphs.names[0]} affects nothing here." in text_of(answers.respond(*link(answers, nothing))[0])
+
+
+def test_effects_of_one_possible_graph_say_so(one_graph):
+    answers = Answers(one_graph)
+    words = answers.respond(*link(answers, replace(one_graph.default, cause=0)))[0]
+    assert "one of the possible graphs" in text_of(words)
+
+
 def test_map_counts_edges_and_a_click_goes_there(graphs, answers):
     figure = answers.map(*link(answers, graphs.default))
     heat = figure["data"][0]
@@ -159,10 +239,15 @@ def test_files(graphs, answers):
         {4: "node-__import__"},
         {4: {"id": 1}},
         {5: 77},
-        {7: None},
-        {7: {"width": 10**9, "height": 5, "dark": False}},
-        {7: {"width": "700", "height": 500, "dark": False}},
-        {7: []},
+        {7: 99},
+        {7: "mood"},
+        {7: 0, 8: None},
+        {7: 0, 8: 3.5},
+        {7: 0, 8: float("nan")},
+        {10: None},
+        {10: {"width": 10**9, "height": 5, "dark": False}},
+        {10: {"width": "700", "height": 500, "dark": False}},
+        {10: []},
     ],
 )
 def test_wrong_input_is_refused_in_a_sentence(answers, change):
@@ -236,7 +321,8 @@ class WithoutFeatures:
     def __init__(self):
         self.names_, self.context_features_ = ["x1", "x2", "x3"], ()
         self.path_, self.chosen_ = pd.DataFrame({"n_edges": [0.0, 2.0]}), {"n_edges": 2.0}
-        self.undirected_edges_ = []
+        self.undirected_edges_, self.structure_scores_, self.context_test_ = [], {}, None
+        self.noise_, self.outliers_ = "equal", []
 
     def adjacency(self, Z):
         assert Z.shape[1] == 0

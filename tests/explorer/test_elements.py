@@ -6,6 +6,7 @@ import pytest
 from contextualdag.differences import differences
 from contextualdag.explorer.elements import elements, shown_edges, signed, stylesheet, widest_weight
 from contextualdag.explorer.placement import Placement
+from contextualdag.explorer.response import Response
 from contextualdag.explorer.view import Picked
 
 pytestmark = pytest.mark.slow
@@ -57,6 +58,50 @@ def test_edges_without_a_direction_have_no_arrowhead():
     assert style == {"target-arrow-shape": "none"}
 
 
+def test_a_cause_changes_neither_places_nor_edges():
+    response = Response.of(0, -2.0, A, np.zeros(4), np.ones(4))
+    plain, shown = drawn(A), drawn(A, response=response)
+    assert plain.keys() == shown.keys()
+    assert [shown[f"node-{k}"]["position"] for k in range(4)] == [plain[f"node-{k}"]["position"] for k in range(4)]
+    assert [shown[f"node-{k}"]["classes"] for k in range(4)] == [
+        "cause",
+        "reached lowered",
+        "reached raised",
+        "reached lowered",
+    ]
+    labels = [shown[f"node-{k}"]["data"]["label"].replace("\N{MINUS SIGN}", "-") for k in range(4)]
+    assert labels == ["a\n= -2", "b\n-1", "c\n+1", "d\n-0.3"]
+    strengths = [shown[f"node-{k}"]["data"]["strength"] for k in (1, 2, 3)]
+    assert strengths[0] > strengths[1] > strengths[2] > 0
+    assert not any("faded" in one["classes"] for one in shown.values())
+
+
+def test_what_a_cause_does_not_reach_is_faded():
+    shown = drawn(A, response=Response.of(1, 0.0, A, np.zeros(4), np.ones(4)), picked=Picked(2))
+    assert shown["node-0"]["classes"] == "unreached"
+    assert shown["node-1"]["classes"] == "parent cause"
+    assert shown["node-2"]["classes"] == "picked reached lowered"
+    assert [key for key in shown if "faded" in shown[key]["classes"].split()] == ["edge-0-1", "edge-1-3"]
+
+
+def test_boxes_with_numbers_stay_inside_and_apart():
+    names = [f"x{k}" for k in range(30)]
+    rng = np.random.default_rng(0)
+    placement = Placement(rng.uniform(size=(30, 2)), names, 600, 400)
+    W = np.triu(np.ones((30, 30)), 1) * 0.1
+    found = elements(W, names, placement, 1.0, response=Response.of(0, 1.0, W, np.zeros(30), np.ones(30)))
+    nodes = [one for one in found if one["group"] == "nodes"]
+    boxes = np.array([[one["position"]["x"], one["position"]["y"], one["data"]["width"]] for one in nodes])
+    assert (boxes[:, 2] >= placement.widths.round(1)).all()
+    assert (boxes[:, 2] > placement.widths + 1).any()
+    assert (boxes[:, 0] - boxes[:, 2] / 2 >= 0).all()
+    assert (boxes[:, 0] + boxes[:, 2] / 2 <= 600).all()
+    apart = np.abs(boxes[:, None] - boxes[None])
+    over = (apart[:, :, 0] < (boxes[:, None, 2] + boxes[None, :, 2]) / 2) & (apart[:, :, 1] < placement.box_height)
+    np.fill_diagonal(over, False)
+    assert not over.any()
+
+
 def test_of_very_many_edges_the_strongest_and_the_picked_are_drawn():
     dense = np.triu(1 + np.arange(400.0).reshape(20, 20), 1)
     assert shown_edges([dense], None).sum() == 100
@@ -104,6 +149,18 @@ def test_weights_are_written_with_their_sign():
 def test_both_stylesheets_know_all_classes():
     for dark in (False, True):
         selectors = " ".join(rule["selector"] for rule in stylesheet(dark, 12, 10))
-        for name in ("positive", "negative", "labelled", "only", "reversed", "sign", "ghost", "picked", "faded", "parent"):
+        for name in (
+            "positive",
+            "negative",
+            "labelled",
+            "only",
+            "reversed",
+            "sign",
+            "ghost",
+            "picked",
+            "faded",
+            "unsure",
+            "parent",
+        ):
             assert f".{name}" in selectors
         assert "node.neighbour" in selectors

@@ -50,6 +50,15 @@ def test_outside_is_said():
     assert feature.outside(61.0) == "age = 61 is above the training data, which end at 60."
 
 
+def test_a_cyclic_slider_is_one_period():
+    hours = Control("hour", tuple(np.quantile(np.arange(24), np.linspace(0, 1, 101)).round()), {}, (0.0, 24.0))
+    assert (hours.step, hours.bounds) == (1, (0, 24))
+    assert hours.outside(23.5) is None
+    assert hours.checked(24.0) == 24
+    with pytest.raises(InvalidInputError, match="'hour' must be from 0 to 24 here"):
+        hours.checked(25.0)
+
+
 def test_density_is_one_and_follows_the_data():
     rng = np.random.default_rng(0)
     feature = of(np.concatenate([rng.normal(0, 1, 3000), rng.normal(6, 1, 1000)]))

@@ -19,10 +19,12 @@ def views(graphs):
         replace(default, a=(71.0, 0.3, "Lisbon"), level=0),
         replace(default, a=(default.a[0], default.a[1], "Oslo & environs"), picked=Picked(3)),
         replace(default, picked=Picked(4, 3), axes=(2, 0), level=len(graphs.levels) - 1),
+        replace(default, cause=3),
+        replace(default, cause=0, shift=-1.25),
     ]
 
 
-@pytest.mark.parametrize("which", range(5))
+@pytest.mark.parametrize("which", range(7))
 def test_there_and_back(graphs, answers, which):
     view = views(graphs)[which]
     link = answers.links.write(view)
@@ -45,6 +47,10 @@ def test_there_and_back(graphs, answers, which):
         ("?from=sleep", "A link must name either a 'node', or an edge"),
         ("?from=sleep&to=sleep", "A link must name either a 'node', or an edge"),
         ("?map.x=ages", "There is no context feature 'ages'. Did you mean 'age'?"),
+        ("?cause=moood", "There is no variable 'moood'. Did you mean 'mood'?"),
+        ("?cause=mood&shift=4", "A cause can be moved by -3 to 3 spreads."),
+        ("?cause=mood&shift=nan", "A cause can be moved by -3 to 3 spreads."),
+        ("?shift=1", "A link with a 'shift' must name the 'cause' that it moves."),
         ("?a.age=40&a.age=41", "A parameter is given twice."),
         ("?%ff=%00&&&===", "There is no parameter"),
         ("?" + "a" * 30_000, "at most 20000 characters"),

@@ -1,11 +1,16 @@
+import html
+import re
 from html.parser import HTMLParser
 
 import numpy as np
+import pytest
 
-from contextualdag import FixedDAG
+from contextualdag import BootstrapDAG, ContextualDAG, FixedDAG
 from contextualdag.datasets import make_fixed_dag, make_varying_dag
-from contextualdag.estimators.remarks import directions
-from contextualdag.report.model import varying_edges, write_model_report
+from contextualdag.estimators.remarks import directions, remarks
+from contextualdag.estimators.summary import in_words
+from contextualdag.plotting.contexts import drawn_contexts
+from contextualdag.report.model import HOW_SURE, varying_edges, write_model_report
 
 
 class Page(HTMLParser):
@@ -44,11 +49,24 @@ def test_the_page_is_whole_and_needs_nothing_else(model, tmp_path):
     assert [file.name for file in path.parent.iterdir()] == ["report.html"]
 
 
+def test_what_changes_comes_first(model, tmp_path):
+    text = write_model_report(model, tmp_path / "r.html").read_text(encoding="utf-8")
+    page = Page(text)
+    assert page.headings[0] == "What changes with the context"
+    assert in_words(model).replace("<b>York</b>", "&lt;b&gt;York&lt;/b&gt;") in text
+    table = model.summary()
+    first = text[: text.index("Graphs at typical contexts")]
+    for source, target, weight in zip(table["source"], table["target"], table["weight"], strict=True):
+        assert f"<td>{html.escape(f'{source} → {target}', quote=False)}</td>" in first
+        assert f"<td>{weight:.2f}</td>" in first
+
+
 def test_without_a_context(tmp_path):
     X = np.random.default_rng(0).standard_normal((200, 3))
     X[:, 2] += X[:, 0]
     text = write_model_report(FixedDAG(random_state=0).fit(X), tmp_path / "r.html").read_text(encoding="utf-8")
     assert "The model has no context." in text
+    assert "What changes with the context" not in text
     assert "and no context. The graph has" in text
     assert "Edges that reverse" not in text
 
@@ -72,6 +90,47 @@ def test_edges_whose_direction_the_data_do_not_tell(tmp_path):
     assert sentence in text
     assert "→" not in text
     assert "An edge without an arrowhead" in text
+
+
+def rows_of(text):
+    """Rows of all tables, as lists of cells."""
+    rows = re.findall(r"<tr.*?</tr>", text, re.DOTALL)
+    return [re.findall(r"<td>(.*?)</td>", row) for row in rows]
+
+
+@pytest.mark.slow
+def test_how_sure_edges_are(tmp_path):
+    data = make_varying_dag(150, n_nodes=4, n_edges=4, n_features=2, random_state=0)
+    fit = ContextualDAG(hidden_layers=(16,), max_epochs=40, n_members=1, structure="varying", random_state=0, verbose=False)
+    model = BootstrapDAG(fit, n_resamples=4, n_jobs=1, verbose=False).fit(data.X, data.Z)
+    text = write_model_report(model, tmp_path / "r.html").read_text(encoding="utf-8")
+    assert HOW_SURE in text
+    (sentence,) = (one for one in remarks(model) if "random halves of the rows" in one)
+    assert sentence in text
+    # The mean over the contexts with the edge, taken from the model's own table of edges.
+    means = model.edges(drawn_contexts(model)).groupby(["source", "target"])["probability"].mean()
+    rows = {row[0]: row[-1] for row in rows_of(text) if len(row) == 7 and "→" in row[0]}
+    assert rows
+    assert rows.items() <= {f"{a} → {b}": f"{mean:.2f}" for (a, b), mean in means.items()}.items()
+    assert ["estimator", "ContextualDAG"] in rows_of(text)
+    assert ["estimator__n_members", "1"] in rows_of(text)
+
+
+@pytest.mark.slow
+def test_how_sure_the_edges_of_one_graph_are(tmp_path):
+    data = make_fixed_dag(300, n_nodes=4, n_edges=3, random_state=1, noise_scale=(0.3, 3))
+    model = BootstrapDAG(FixedDAG(random_state=0), n_resamples=4, n_jobs=1, verbose=False).fit(data.X)
+    text = write_model_report(model, tmp_path / "r.html").read_text(encoding="utf-8")
+    table = model.edges(model.typical_context())
+    assert len(table)
+    for edge in table.itertuples():
+        words = f"{edge.source} {'→' if edge.directed else '—'} {edge.target}"
+        assert [words, f"{edge.weight:.2f}", f"{edge.probability:.2f}"] in rows_of(text)
+    assert HOW_SURE in text
+
+
+def test_other_reports_have_no_probabilities(model, tmp_path):
+    assert "robability" not in write_model_report(model, tmp_path / "r.html").read_text(encoding="utf-8")
 
 
 def test_varying_edges(model):

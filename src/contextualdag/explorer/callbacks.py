@@ -8,8 +8,17 @@ from dash import ALL, ClientsideFunction, Dash, Input, Output, State, ctx, no_up
 from contextualdag.differences import differences
 from contextualdag.errors import InvalidInputError
 from contextualdag.explorer.charts import sparsity_map
-from contextualdag.explorer.details import caption, curves, details, edge_table, options
-from contextualdag.explorer.elements import elements, shown_edges, stylesheet, widest_weight
+from contextualdag.explorer.details import (
+    caption,
+    curves,
+    details,
+    edge_table,
+    least_label,
+    options,
+    responses,
+    shift_label,
+)
+from contextualdag.explorer.elements import elements, shown_edges, stylesheet, sure_enough, widest_weight
 from contextualdag.explorer.graphs import FittedGraphs
 from contextualdag.explorer.layout import SIDES, control_id
 from contextualdag.explorer.placement import Placement
@@ -18,7 +27,9 @@ from contextualdag.explorer.view import (
     Values,
     View,
     checked_axes,
+    checked_cause,
     checked_index,
+    checked_least,
     checked_picked,
     checked_screen,
     checked_values,
@@ -34,6 +45,9 @@ VIEW: list[tuple[Any, str]] = [
     ("picked", "value"),
     ("map-x", "value"),
     ("map-y", "value"),
+    ("cause", "value"),
+    ("shift", "value"),
+    ("least", "value"),
 ]
 PICKED = [name for name, _ in VIEW].index("picked")
 TAPS = [(f"graph-{side}", f"tap{what}Data") for side in SIDES for what in ("Node", "Edge")]
@@ -51,7 +65,9 @@ class Answers:
 
     def __init__(self, graphs: FittedGraphs) -> None:
         self.graphs = graphs
-        self.links = Permalinks(graphs.features, graphs.levels, graphs.names, graphs.default)
+        self.links = Permalinks(
+            graphs.features, graphs.levels, graphs.names, graphs.default, with_least=graphs.tells_probabilities
+        )
         self._places = layered_layout(graphs.seen)
         self._widest = widest_weight(graphs.seen)
         self.placement = functools.lru_cache(16)(self._placement)
@@ -67,11 +83,36 @@ class Answers:
         placement = self.placement(screen.width, screen.height)
         shown = [graphs.graph(view.level, values) for values in view.contexts]
         compared = differences(*shown) if view.comparing else []
-        kept = shown_edges(shown, view.picked)
+        told = [graphs.probabilities(view.level, values) for values in view.contexts]
+        probabilities = [P for P in told if P is not None]
+        sure = sure_enough(shown, probabilities, view.least) if probabilities else []
+        kept = [shown_edges(shown, view.picked)] * len(shown)
+        visible = [strong & own for strong, own in zip(kept, sure, strict=True)] if sure else kept
         undirected = graphs.undirected(view.level)
-        drawn = [elements(W, graphs.names, placement, self._widest, view.picked, compared, kept, undirected) for W in shown]
+        drawn = [
+            elements(
+                W,
+                graphs.names,
+                placement,
+                self._widest,
+                view.picked,
+                compared,
+                drawable,
+                undirected,
+                graphs.response(view, values),
+                P,
+            )
+            for W, values, drawable, P in zip(shown, view.contexts, visible, told, strict=True)
+        ]
         captions = [
-            caption(graphs, view, position, int((W != 0).sum()), int(((W != 0) & ~kept).sum()))
+            caption(
+                graphs,
+                view,
+                position,
+                int((W != 0).sum()),
+                int(((W != 0) & ~kept[position]).sum()),
+                int(((W != 0) & kept[position] & ~visible[position]).sum()),
+            )
             for position, W in enumerate(shown)
         ]
         return (
@@ -82,8 +123,9 @@ class Answers:
             "comparing" if view.comparing else "",
             options(graphs.names, view.picked, shown, undirected),
             graphs.directions(view.level),
-            edge_table(graphs.names, shown, undirected),
+            edge_table(graphs.names, shown, undirected, probabilities, sure),
             graphs.levels[view.level].label,
+            least_label(view.least),
             self.links.write(view),
         )
 
@@ -105,6 +147,13 @@ class Answers:
         if figure is None:
             return words, no_update, no_update, "hidden"
         return words, figure, {"height": f"{figure['layout']['height']}px"}, ""
+
+    def respond(self, link: Any, screen: Any) -> tuple[Any, Any, Any]:
+        """Effects of the cause: a table, how far the cause is moved, and the class that hides the slider for it."""
+        if screen is None:
+            return (no_update,) * 3
+        view, _ = self.links.read(link)
+        return responses(self.graphs, view), shift_label(view.shift), "feature hidden" if view.cause is None else "feature"
 
     def map(self, link: Any, screen: Any) -> Any:
         """The map of the number of edges."""
@@ -147,13 +196,26 @@ class Answers:
         context = {feature.name: value for feature, value in zip(features, values, strict=True)}
         outside = any(feature.outside(value) is not None for feature, value in zip(features, values, strict=True))
         W, undirected = self.graphs.graph(view.level, values), self.graphs.undirected(view.level)
-        graph = NamedGraph.from_array(W, self.graphs.names, context, outside, undirected)
+        probabilities = self.graphs.probabilities(view.level, values)
+        graph = NamedGraph.from_array(W, self.graphs.names, context, outside, undirected, probabilities)
         if kind == "CSV":
             return {"content": as_csv(graph), "filename": f"edges-{side}.csv", "type": "text/csv"}
         content = as_graphml(graph).decode()
         return {"content": content, "filename": f"graph-{side}.graphml", "type": "application/xml"}
 
-    def _view(self, a: Any, b: Any, level: Any, comparing: Any, picked: Any, map_x: Any, map_y: Any) -> View:
+    def _view(
+        self,
+        a: Any,
+        b: Any,
+        level: Any,
+        comparing: Any,
+        picked: Any,
+        map_x: Any,
+        map_y: Any,
+        cause: Any,
+        shift: Any,
+        least: Any,
+    ) -> View:
         """The view for values of the controls, which are checked."""
         if comparing not in ([], ["on"], None):
             raise InvalidInputError("Comparing must be on or off.")
@@ -165,6 +227,8 @@ class Answers:
             bool(comparing),
             checked_picked(picked, len(graphs.names)),
             checked_axes(graphs.features, [map_x, map_y]),
+            *checked_cause(cause, shift, len(graphs.names)),
+            checked_least(least) if graphs.tells_probabilities else 0.0,
         )
 
     def _values(self, sent: Any, default: Values) -> Values:
@@ -180,7 +244,7 @@ class Answers:
         axes = (*view.axes, None, None)[:2]
         picked = None if view.picked is None else view.picked.key
         sides = ([values[position] for position in free] for values in (view.a, view.b))
-        return (*sides, view.level, ["on"] if view.comparing else [], picked, *axes)
+        return (*sides, view.level, ["on"] if view.comparing else [], picked, *axes, view.cause, view.shift, view.least)
 
 
 DRAWN = [
@@ -193,6 +257,7 @@ DRAWN = [
     ("directions", "children"),
     ("edges", "children"),
     ("level-label", "children"),
+    ("least-label", "children"),
     ("link", "href"),
 ]
 
@@ -204,6 +269,8 @@ def connect(app: Dash, answers: Answers) -> None:
     described = (("details", "children"), ("curves", "figure"), ("curves", "style"), ("curves-box", "className"))
     # These depend on the link, which comes with the graph, so that the graph is drawn first.
     app.callback([Output(*one) for one in described], Input("link", "href"), Input(*SCREEN))(answers.describe)
+    responding = (("effects", "children"), ("shift-label", "children"), ("shift-box", "className"))
+    app.callback([Output(*one) for one in responding], Input("link", "href"), Input(*SCREEN))(answers.respond)
     app.callback(Output("map", "figure"), Input("link", "href"), Input(*SCREEN))(answers.map)
 
     @app.callback(

@@ -1,4 +1,4 @@
-"""What the page says about graphs: captions, details of a picked node or edge, and the table of edges."""
+"""What the page says about graphs: captions, details of a picked node or edge, effects of a cause, the table of edges."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,24 +7,28 @@ import numpy as np
 from dash import html
 
 from contextualdag.differences import differences
+from contextualdag.effects import total_effects
 from contextualdag.explorer.charts import edge_over_features
 from contextualdag.explorer.elements import signed
-from contextualdag.explorer.graphs import FittedGraphs
+from contextualdag.explorer.graphs import LEVEL, FittedGraphs
+from contextualdag.explorer.response import Response
 from contextualdag.explorer.view import Picked, View, varying
 from contextualdag.export import edge_text
 from contextualdag.plotting.contexts import value_text
 from contextualdag.tables import Array, Flags
 
 MOST_ROWS = 60
+NO_CAUSE = "Choose a cause to see what it reaches, and move it to see how means respond."
 NOTHING = "Click a node or an edge, or choose one above, to see its details."
 
 
-def caption(graphs: FittedGraphs, view: View, which: int, n_edges: int, left_out: int = 0) -> list[Any]:
+def caption(graphs: FittedGraphs, view: View, which: int, n_edges: int, left_out: int = 0, unsure: int = 0) -> list[Any]:
     """Caption of one graph of a view: context, number of edges, and a warning outside the training range."""
     values = view.contexts[which]
     free = varying(graphs.features)
     context = ", ".join(f"{graphs.features[position].name} = {value_text(values[position])}" for position in free)
     count = f"{n_edges} edge" + "s" * (n_edges != 1) + (f", {left_out} weaker ones not drawn" if left_out else "")
+    count += f", {unsure} less sure hidden" if unsure else ""
     letter = [html.Strong("AB"[which])] if view.comparing else []
     line = [*letter, html.Span(context), html.Span(count, className="soft")]
     found = [graphs.features[position].outside(values[position]) for position in free]
@@ -52,18 +56,38 @@ def curves(graphs: FittedGraphs, view: View, dark: bool) -> dict[str, Any] | Non
     return edge_over_features(graphs.features, shown, edge, graphs.names, dark, directed)
 
 
-def edge_table(names: Sequence[str], shown: Sequence[Array], undirected: Flags) -> Any:
-    """All edges of one graph, or of two with their differences."""
+def edge_table(
+    names: Sequence[str],
+    shown: Sequence[Array],
+    undirected: Flags,
+    probabilities: Sequence[Array] = (),
+    sure: Sequence[Flags] = (),
+) -> Any:
+    """All edges of one graph, or of two with their differences; if it is told, those that are sure enough in one of them."""
+
+    def is_kept(j: int, k: int) -> bool:
+        return not sure or any(W[j, k] and own[j, k] for W, own in zip(shown, sure, strict=True))
+
+    def likely(which: int, j: int, k: int) -> list[str]:
+        return [f"{P[j, k]:.2f}" if shown[which][j, k] else "" for P in probabilities[which : which + 1]]
+
+    head = ["probability"] * bool(probabilities)
+    none = "No edge is so sure." if any(W.any() for W in shown) else "This graph has no edges."
     if len(shown) == 1:
         (W,) = shown
         present = sorted(zip(*np.nonzero(W), strict=True), key=lambda edge: -abs(W[edge]))
-        rows = [[_words(names, j, k, undirected), signed(float(W[j, k]))] for j, k in present]
-        return _table(["edge", "weight"], rows, "This graph has no edges.")
-    rows = [
-        [_words(names, one.source, one.target, undirected), _or_none(one.a), _or_none(one.b), one.kind]
-        for one in differences(*shown)
-    ]
-    return _table(["edge", "A", "B", ""], rows, "Neither graph has edges.")
+        rows = [
+            [_words(names, j, k, undirected), signed(float(W[j, k])), *likely(0, j, k)] for j, k in present if is_kept(j, k)
+        ]
+        return _table(["edge", "weight", *head], rows, none)
+    rows = []
+    for one in differences(*shown):
+        j, k = one.source, one.target
+        if is_kept(j, k):
+            both = [_or_none(one.a), *likely(0, j, k), _or_none(one.b), *likely(1, j, k)]
+            rows.append([_words(names, j, k, undirected), *both, one.kind])
+    none = none.replace("This graph has no", "Neither graph has")
+    return _table(["edge", "A", *head, "B", *head, ""], rows, none)
 
 
 def options(names: Sequence[str], picked: Picked | None, shown: Sequence[Array], undirected: Flags) -> list[dict[str, str]]:
@@ -75,38 +99,42 @@ def options(names: Sequence[str], picked: Picked | None, shown: Sequence[Array],
     return [{"label": name, "value": Picked(position).key} for position, name in enumerate(names)] + edges
 
 
-def total_effects(W: Array) -> Array:
-    """Total effects: the sum over all directed paths of the product of their weights.
+def responses(graphs: FittedGraphs, view: View) -> Any:
+    """What the cause of a view affects: total effects, and means without and with the intervention."""
+    shown = [graphs.response(view, values) for values in view.contexts]
+    parts: list[Any] = []
+    for letter, response in zip("AB", shown, strict=False):
+        if response is None:
+            return html.P(NO_CAUSE, className="soft")
+        parts += [html.H4(letter)] if view.comparing else []
+        parts.append(_of_response(graphs.names, response))
+    said = "Effect: change of the mean for one unit more of the cause, over all directed paths."
+    at_nodes = "changes of means" if view.shift else "effects"
+    said += f" The graph has {at_nodes} at the nodes, blue upwards and orange downwards; what is not reached is faint."
+    if graphs.undirected(view.level).any():
+        said += " They hold for one of the possible graphs, since the data do not tell all directions."
+    return html.Div([*parts, html.P(said, className="soft")])
 
-    In x = Wᵀx + ε, an increase of ε by one in variable j changes variable k by ``total_effects(W)[j, k]``. For acyclic W
-    this is (I - W)⁻¹ - I, a finite sum of powers of W.
 
-    Parameters
-    ----------
-    W : array of shape (p, p)
-        ``W[j, k]`` is the direct effect of j on k; acyclic.
+def shift_label(shift: float) -> str:
+    """How far a cause is moved, in words."""
+    if not shift:
+        return "at its mean"
+    count = value_text(abs(shift))
+    return f"{count} spread{'' if count == '1' else 's'} {'above' if shift > 0 else 'below'} its mean"
 
-    Returns
-    -------
-    array of shape (p, p)
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from contextualdag.explorer.details import total_effects
-    >>> total_effects(np.array([[0.0, 2.0, 1.0], [0.0, 0.0, 3.0], [0.0, 0.0, 0.0]]))
-    array([[0., 2., 7.],
-           [0., 0., 3.],
-           [0., 0., 0.]])
-    """
-    identity = np.eye(len(W))
-    totals = np.linalg.inv(identity - W) - identity
-    # Without a path the effect is exactly zero, whatever rounding error the inverse has left.
-    reaches = W != 0
-    for _ in range(len(W).bit_length()):
-        reaches = reaches | ((reaches.astype(np.float64) @ reaches) > 0)
-    cleaned: Array = np.where(reaches, totals, 0.0)
-    return cleaned
+def _of_response(names: Sequence[str], response: Response) -> Any:
+    """The cause and all that it reaches, the strongest first."""
+    order = [int(k) for k in np.argsort(-np.abs(response.strengths), kind="stable") if response.reached[k]]
+    if not order:
+        return html.P(f"{names[response.cause]} affects nothing here.", className="soft")
+    means, after, effects = response.means, response.after, response.effects
+    rows = [
+        [names[k], signed(float(effects[k])) if effects[k] else "", signed(float(means[k])), signed(float(after[k]))]
+        for k in (response.cause, *order)
+    ]
+    return _table(["", "effect", "mean", "then"], rows, "")
 
 
 def _as_drawn(graphs: FittedGraphs, view: View, j: int, k: int) -> tuple[int, int]:
@@ -121,12 +149,17 @@ def _of_edge(graphs: FittedGraphs, view: View, edge: tuple[int, int]) -> Any:
     for letter, values in zip("AB", view.contexts, strict=False):
         W = graphs.graph(view.level, values)
         here = "" if len(view.contexts) == 1 else f"In {letter}: "
+        P = graphs.probabilities(view.level, values)
         if W[j, k]:
-            parts.append(html.P(f"{here}weight {signed(float(W[j, k]))}."))
+            parts.append(html.P(f"{here}weight {signed(float(W[j, k]))}{_likely(P, j, k)}."))
         elif W[k, j]:
-            parts.append(html.P(f"{here}reversed, with weight {signed(float(W[k, j]))}."))
+            parts.append(html.P(f"{here}reversed, with weight {signed(float(W[k, j]))}{_likely(P, k, j)}."))
         else:
-            parts.append(html.P(f"{here}no such edge in this context."))
+            parts.append(html.P(f"{here}no such edge in this context{_likely(P, j, k)}."))
+        if P is not None and (W[j, k] or W[k, j]):
+            at = (j, k) if W[j, k] else (k, j)
+            low, high = (signed(float(bound[at])) for bound in graphs.intervals(view.level, values))
+            parts.append(html.P(f"{100 * LEVEL:.0f} % interval of the weight: {low} to {high}.", className="soft"))
     if undirected[j, k]:
         weight = f"The weight is that of {edge_text(graphs.names[j], graphs.names[k])}."
         parts.append(html.P(f"The data do not tell the direction of this edge. {weight}", className="soft"))
@@ -138,7 +171,7 @@ def _of_edge(graphs: FittedGraphs, view: View, edge: tuple[int, int]) -> Any:
 
 def _of_node(graphs: FittedGraphs, view: View, node: int) -> Any:
     shown = [graphs.graph(view.level, values) for values in view.contexts]
-    totals = [total_effects(W) for W in shown]
+    totals = [total_effects(W[None])[0] for W in shown]
     undirected = graphs.undirected(view.level)
     lines = undirected[node]
     parts: list[Any] = [html.H3(graphs.names[node])]
@@ -158,6 +191,15 @@ def _of_node(graphs: FittedGraphs, view: View, node: int) -> Any:
     dotted = ", neighbours dotted ones" if lines.any() else ""
     framed = f"In the graph, parents have dashed borders and children solid ones{dotted}."
     return html.Div([*parts, html.P(f"{explained} {framed}", className="soft")])
+
+
+def _likely(P: Array | None, j: int, k: int) -> str:
+    return "" if P is None else f", probability {P[j, k]:.2f}"
+
+
+def least_label(least: float) -> str:
+    """Which edges are shown, in words."""
+    return f"edges of at least {least:.2f}" if least else "all edges"
 
 
 def _effects(names: Sequence[str], columns: Sequence[Array], none: str) -> Any:

@@ -7,8 +7,10 @@ import numpy as np
 
 from contextualdag.colours import DARK, LIGHT
 from contextualdag.differences import Difference
-from contextualdag.explorer.placement import Placement
+from contextualdag.explorer.placement import LETTER, Placement
+from contextualdag.explorer.response import Response
 from contextualdag.explorer.view import Picked
+from contextualdag.export import edge_text
 from contextualdag.plotting.contexts import value_text
 from contextualdag.plotting.graph import strongest
 from contextualdag.tables import Array, Flags
@@ -20,6 +22,10 @@ THINNEST, WIDEST = 0.1, 0.34  # width of edges as a fraction of the font size
 ROOM_FOR_LABEL = 20_000  # square pixels for each edge; with less room there are no labels
 LABEL_PLACES = (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74)  # along an edge, the middle first
 ALONG = tuple(np.linspace(0, 1, 41))
+SMALLER = 0.8  # font of nodes with a second line, as a fraction of that of the others
+LEGIBLE = 11  # pixels of the font of names below which nodes have no second line
+UNSURE = 0.5  # probability below which edges are dashed
+PALEST, STRONGEST = 0.12, 0.5  # opacity of the colour of nodes that a cause reaches
 CLASSES = {"reversed": "reversed", "only in A": "only", "only in B": "only", "other sign": "sign"}
 
 
@@ -38,6 +44,8 @@ def elements(
     compared: Sequence[Difference] = (),
     shown: "NDArray[np.bool_] | None" = None,
     undirected: Flags | None = None,
+    response: Response | None = None,
+    probabilities: Array | None = None,
 ) -> list[dict[str, Any]]:
     """Nodes and edges of one graph.
 
@@ -59,6 +67,10 @@ def elements(
         Edges to draw if they are there; by default all.
     undirected : array of bool of shape (p, p), optional
         Pairs, in both orders, whose edge is drawn without an arrowhead; by default none.
+    response : Response, optional
+        Effects of a cause: nodes that it reaches are coloured and have a number, all else is faded.
+    probabilities : array of shape (p, p), optional
+        How sure edges are: those that are less likely than not are dashed, and all have a hint for the pointer.
 
     Returns
     -------
@@ -66,10 +78,14 @@ def elements(
     """
     undirected = np.zeros(W.shape, dtype=bool) if undirected is None else undirected
     found = [_node(position, name, placement, picked, W, undirected) for position, name in enumerate(names)]
+    if response is not None:
+        _show_response(found, names, placement, response)
     remarks = {(one.source, one.target): CLASSES.get(one.kind, "") for one in compared}
     shown = np.ones(W.shape, dtype=bool) if shown is None else shown
     present = [(int(j), int(k)) for j, k in np.argwhere((W != 0) & shown)]
     faded = {edge for edge in present if picked is not None and picked.target is None and picked.node not in edge}
+    if response is not None:
+        faded |= {(j, k) for j, k in present if j != response.cause and not response.reached[j]}
     labels = _labels(W, present, faded, placement)
     for j, k in present:
         w = float(W[j, k])
@@ -78,8 +94,12 @@ def elements(
         classes += ["labelled"] * ((j, k) in labels)
         classes += ["picked"] * (picked == Picked(j, k))
         classes += ["faded"] * ((j, k) in faded)
+        classes += ["unsure"] * (probabilities is not None and bool(probabilities[j, k] < UNSURE))
         width = placement.font * (THINNEST + (WIDEST - THINNEST) * min(abs(w) / widest, 1))
         found.append(_edge(j, k, classes, placement, round(width, 2), signed(w), labels.get((j, k), (0, 0))))
+        if probabilities is not None:
+            words = edge_text(names[j], names[k], not undirected[j, k])
+            found[-1]["data"]["hint"] = f"{words}: weight {signed(w)}, probability {probabilities[j, k]:.2f}"
     for one in compared:
         # A reversed edge has no ghost, which would lie on the edge itself.
         if shown[one.source, one.target] and W[one.source, one.target] == 0 and W[one.target, one.source] == 0:
@@ -96,6 +116,12 @@ def shown_edges(shown: Sequence[Array], picked: Picked | None) -> "NDArray[np.bo
     elif picked is not None:
         kept[picked.node, picked.target] = kept[picked.target, picked.node] = True
     return kept
+
+
+def sure_enough(shown: Sequence[Array], probabilities: Sequence[Array], least: float) -> "list[NDArray[np.bool_]]":
+    """For each of some graphs, the pairs (p, p) it may show: not its edges of a lower probability, nor ghosts of such."""
+    sure = [(W == 0) | (least <= P) for W, P in zip(shown, probabilities, strict=True)]
+    return [np.where(W != 0, own, np.logical_and.reduce(sure)) for W, own in zip(shown, sure, strict=True)]
 
 
 def stylesheet(dark: bool, font: float, label_font: float) -> list[dict[str, Any]]:
@@ -172,10 +198,18 @@ def stylesheet(dark: bool, font: float, label_font: float) -> list[dict[str, Any
             target_arrow_shape="vee",
             opacity=0.55,
         ),
+        rule("edge.unsure", line_style="dashed", opacity=0.6),
         rule("edge.faded", opacity=0.25),
+        rule("node.cause, node.reached", font_size=round(SMALLER * font, 1), text_wrap="wrap"),
+        *(
+            rule(f"node.{direction}", background_color=colour, background_opacity="data(strength)")
+            for direction, colour in (("raised", ink.positive), ("lowered", ink.negative))
+        ),
+        rule("node.unreached", opacity=0.35),
         rule("node.parent, node.child, node.neighbour", border_color=ink.gained, border_width=2),
         rule("node.parent", border_style="dashed"),
         rule("node.neighbour", border_style="dotted"),
+        rule("node.cause", border_color=ink.text, border_width=3),
         rule("node.picked", border_color=ink.gained, border_width=4),
         rule("edge.picked", underlay_color=ink.text, underlay_opacity=0.25, underlay_padding=around, opacity=1, z_index=1),
         rule(":active", overlay_opacity=0.1),
@@ -228,14 +262,50 @@ def _node(
             classes = "parent"
     x, y = placement.centres[position]
     width = float(placement.widths[position])
-    room = int((width - 8) / (placement.font * 0.58))
-    label = name if len(name) <= max(room, 2) else name[: max(room - 1, 1)] + "…"
+    label = _shortened(name, width, placement.font)
     return {
         "group": "nodes",
         "data": {"id": f"node-{position}", "label": label, "width": round(width, 1), "height": placement.box_height},
         "position": {"x": round(float(x), 1), "y": round(float(y), 1)},
         "classes": classes,
     }
+
+
+def _show_response(nodes: list[dict[str, Any]], names: Sequence[str], placement: Placement, response: Response) -> None:
+    """Colour the nodes that a cause reaches, add a number to them and to the cause, and fade the others."""
+    across = placement.centres[:, 0]
+    to_border = 2 * np.minimum(across, placement.size[0] - across) - 4
+    room = np.maximum(np.minimum(placement.room(), to_border), placement.widths)
+    font = SMALLER * placement.font
+    for position, node in enumerate(nodes):
+        data, classes = node["data"], node["classes"].split()
+        if response.reached[position]:
+            strength = float(response.strengths[position])
+            classes += ["reached", "raised" if strength > 0 else "lowered"]
+            data["strength"] = round(PALEST + (STRONGEST - PALEST) * min(abs(strength), 1), 3)
+            number = changed(response.number(position)) if response.shift else signed(response.number(position))
+        elif position == response.cause:
+            classes.append("cause")
+            number = f"= {signed(float(response.after[position]))}" if response.shift else ""
+        else:
+            classes.append("unreached")
+            number = ""
+        if number and placement.font >= LEGIBLE:
+            wanted = len(number) * font * LETTER + 10
+            width = min(max(float(placement.widths[position]), wanted), float(room[position]))
+            data |= {"width": round(width, 1), "label": f"{_shortened(names[position], width, font)}\n{number}"}
+        node["classes"] = " ".join(classes)
+
+
+def changed(w: float) -> str:
+    """A change for people, with its sign."""
+    return f"+{signed(w)}" if w > 0 else signed(w)
+
+
+def _shortened(name: str, width: float, font: float) -> str:
+    """A name as far as it fits into a box."""
+    room = int((width - 8) / (font * 0.58))
+    return name if len(name) <= max(room, 2) else name[: max(room - 1, 1)] + "…"
 
 
 def _edge(

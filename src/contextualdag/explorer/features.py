@@ -35,9 +35,8 @@ class Control(ContextFeature):
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Ends of the slider: multiples of the step, a little outside the training range."""
-        margin = BEYOND * (self.high - self.low)
-        low, high = (self.low - margin) / self.step, (self.high + margin) / self.step
+        """Ends of the slider: multiples of the step, a little outside the training range; one period if it is cyclic."""
+        low, high = (end / self.step for end in self.beyond(BEYOND))
         return self._tidy(math.floor(low) * self.step), self._tidy(math.ceil(high) * self.step)
 
     def rounded(self, value: float) -> float:
@@ -72,7 +71,7 @@ class Control(ContextFeature):
 
     def outside(self, value: Value) -> str | None:
         """A sentence if a value lies outside the training range."""
-        if isinstance(value, str) or self.low <= value <= self.high:
+        if isinstance(value, str) or self.contains(value):
             return None
         where = "below the training data, which begin at" if value < self.low else "above the training data, which end at"
         return f"{self.name} = {value_text(value)} is {where} {value_text(min(max(value, self.low), self.high))}."

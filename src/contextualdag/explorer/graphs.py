@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contextualdag.estimators.remarks import directions
+from contextualdag.estimators.bootstrap import BootstrapDAG
+from contextualdag.estimators.remarks import directions, remarks
 from contextualdag.explorer.features import Control, Value
+from contextualdag.explorer.response import Response
 from contextualdag.explorer.view import Level, Values, View, varying
 from contextualdag.plotting.contexts import drawn_contexts
 from contextualdag.tables import Array, Flags
@@ -21,6 +23,7 @@ ALIKE = 0.25  # levels that differ by fewer edges are hardly distinguishable
 N_SEEN = 200  # contexts that determine the places of nodes and the scale of widths
 ALONG, MAP = 81, 25  # points of a curve over a feature, and along one side of the map
 KEPT = 512
+LEVEL = 0.9  # of intervals of weights
 
 
 def levels_of(model: "GraphEstimator") -> list[Level]:
@@ -73,12 +76,15 @@ class FittedGraphs:
         self._model = model
         self._lock = threading.Lock()  # computing several at once would only slow down each
         self.names = model.names_
-        self.features = tuple(Control(one.name, one.quantiles, one.shares) for one in model.context_features_)
+        self.features = tuple(Control(one.name, one.quantiles, one.shares, one.cycle) for one in model.context_features_)
         self.levels = levels_of(model)
         selected = next(position for position, level in enumerate(self.levels) if level.selected)
         self.default = View(self._typical(0.5), self._typical(0.9), selected, axes=tuple(varying(self.features)[:2]))
         self._at_level = functools.lru_cache(len(self.levels))(self._select)
         self.graph = functools.lru_cache(KEPT)(self._graph)
+        self._means = functools.lru_cache(KEPT)(self._means_of)
+        self._told = functools.lru_cache(KEPT)(self._probabilities_told)
+        self.intervals = functools.lru_cache(64)(self._intervals)
         self.undirected = functools.lru_cache(len(self.levels))(self._undirected)
         self.along = functools.lru_cache(64)(self._along)
         self._counts = functools.lru_cache(64)(self._count_over)
@@ -95,10 +101,38 @@ class FittedGraphs:
         """Whether the graphs of `seen` differ from context to context."""
         return bool((self.seen != self.seen[0]).any())
 
+    @functools.cached_property
+    def remarks(self) -> list[str]:
+        """Sentences about the model, the same for all contexts."""
+        return remarks(self._model)
+
+    @property
+    def tells_probabilities(self) -> bool:
+        """Whether the model tells how sure each edge is."""
+        return isinstance(self._model, BootstrapDAG)
+
+    def probabilities(self, level: int, values: Values) -> Array | None:
+        """Probabilities (p, p) of edges in one context, in either direction where that is not told; None if unknown.
+
+        At every level of sparsity they are those of the model itself, which votes for the edges of its own selection;
+        with votes of another one they would not be calibrated.
+        """
+        if not self.tells_probabilities:
+            return None
+        P = self._told(values)
+        return np.where(self.undirected(level), P + P.T, P)
+
     def directions(self, level: int) -> list[str]:
         """A sentence on the edges without a direction, if there are any."""
         with self._lock:
             return directions(self._at_level(level))
+
+    def response(self, view: View, values: Values) -> Response | None:
+        """How a context responds to the cause of a view; None if there is no cause."""
+        if view.cause is None:
+            return None
+        W, means = self.graph(view.level, values), self._means(view.level, values)
+        return Response.of(view.cause, view.shift, W, means, self._model.noise_scale_)
 
     def counts(self, level: int, values: Values, axes: tuple[int, ...]) -> Array:
         """Numbers of edges over one or two features, the others held: (points of the last axis, points of the first)."""
@@ -116,21 +150,44 @@ class FittedGraphs:
         wanted = self.levels[level]
         return self._model if wanted.selected else self._model.select(n_edges=wanted.n_edges)
 
+    def _contexts(self, contexts: Sequence[Values]) -> Any:
+        """Contexts as a table with the columns of the fit."""
+        import pandas as pd
+
+        columns = {feature.name: [values[i] for values in contexts] for i, feature in enumerate(self.features)}
+        return pd.DataFrame(columns, index=range(len(contexts)))
+
     def _adjacency(self, level: int, contexts: Any) -> Array:
         with self._lock:
             return self._at_level(level).adjacency(contexts)
 
     def _graphs(self, level: int, contexts: Sequence[Values]) -> Array:
         """Graphs (n, p, p) of several contexts."""
-        import pandas as pd
-
-        columns = {feature.name: [values[i] for values in contexts] for i, feature in enumerate(self.features)}
-        return self._adjacency(level, pd.DataFrame(columns, index=range(len(contexts))))
+        return self._adjacency(level, self._contexts(contexts))
 
     def _graph(self, level: int, values: Values) -> Array:
         """The graph (p, p) of one context."""
         graph: Array = self._graphs(level, [values])[0]
         return graph
+
+    def _probabilities_told(self, values: Values) -> Array:
+        """Probabilities (p, p) of edges in one context, each in its direction."""
+        with self._lock:
+            P: Array = self._model.edge_probabilities(self._contexts([values]))[0]
+        return P
+
+    def _intervals(self, level: int, values: Values) -> tuple[Array, Array]:
+        """Bounds (p, p) of the weights of one context, if the model tells probabilities."""
+        with self._lock:
+            model: Any = self._at_level(level)
+            low, high = model.weight_intervals(self._contexts([values]), LEVEL)
+        return low[0], high[0]
+
+    def _means_of(self, level: int, values: Values) -> Array:
+        """The means (p,) of the variables in one context."""
+        with self._lock:
+            means: Array = self._at_level(level).means(self._contexts([values])).to_numpy()[0]
+        return means
 
     def _undirected(self, level: int) -> Flags:
         """Pairs (p, p), in both orders, with an edge whose direction the data do not tell."""

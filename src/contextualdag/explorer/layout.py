@@ -6,9 +6,10 @@ from typing import Any
 import dash_cytoscape as cyto
 from dash import dcc, html
 
+from contextualdag.explorer.elements import UNSURE
 from contextualdag.explorer.features import Control, Value, density_picture
 from contextualdag.explorer.graphs import FittedGraphs
-from contextualdag.explorer.view import View, varying
+from contextualdag.explorer.view import FARTHEST, View, varying
 from contextualdag.plotting.contexts import value_text
 from contextualdag.report.page import NO_PROOF
 
@@ -17,6 +18,7 @@ NO_TOOLS: Any = {"displayModeBar": False}
 SPOKEN: dict[str, Any] = {"aria-live": "polite"}
 ONE_GRAPH = "This model has one graph for all contexts."
 MANY = 30  # nodes that need more room on a narrow screen
+UNSURE_WORDS = f"probability below {UNSURE:g}"
 FORMATS = ("PNG", "SVG", "GraphML", "CSV")
 
 
@@ -52,7 +54,8 @@ def page(graphs: FittedGraphs) -> Any:
             ),
             html.P(id="message", role="status"),
             *([] if graphs.vary else [html.P(ONE_GRAPH, className="soft")]),
-            html.Main([_controls(graphs), _graphs(len(graphs.names)), _more(graphs)]),
+            html.Details([html.Summary("About this model"), *(html.P(remark) for remark in graphs.remarks)], id="about"),
+            html.Main([_controls(graphs), _graphs(graphs), _more(graphs)]),
             html.Footer(NO_PROOF),
         ],
         id="page",
@@ -91,9 +94,32 @@ def _controls(graphs: FittedGraphs) -> Any:
     )
     compare = dcc.Checklist([{"label": "Compare with a second context, B", "value": "on"}], [], id="comparing")
     return html.Section(
-        [html.H2("Context"), compare, *_feature_controls(graphs.features, view), sparsity],
+        [html.H2("Context"), compare, *_feature_controls(graphs.features, view), sparsity, _least(graphs)],
         id="controls",
         **_named("Context"),
+    )
+
+
+def _least(graphs: FittedGraphs) -> Any:
+    """A slider that hides edges of a lower probability; hidden itself if the model tells none."""
+    slider = dcc.Slider(
+        min=0,
+        max=1,
+        step=0.05,
+        value=0,
+        marks={0: "0", 0.5: "0.5", 1: "1"},
+        updatemode="drag",
+        included=False,
+        allow_direct_input=False,
+        id="least",
+    )
+    return html.Fieldset(
+        [
+            html.Legend("Probability"),
+            html.P(id="least-label", className="soft"),
+            html.Div(slider, className="control"),
+        ],
+        className="feature" if graphs.tells_probabilities else "feature hidden",
     )
 
 
@@ -144,7 +170,7 @@ def _share(category: str, share: float) -> Any:
     return html.Span([html.Span(category), html.Small(f"{share:.0%}")], className="share", style={"background": filled})
 
 
-def _graphs(n_nodes: int) -> Any:
+def _graphs(graphs: FittedGraphs) -> Any:
     panels = [
         html.Div(
             [
@@ -180,6 +206,7 @@ def _graphs(n_nodes: int) -> Any:
     key = [
         html.Span([html.I(className="stroke positive"), "positive"]),
         html.Span([html.I(className="stroke negative"), "negative; wider is stronger"]),
+        *([html.Span([html.I(className="stroke unsure"), UNSURE_WORDS])] if graphs.tells_probabilities else []),
         html.Span([html.I(className="stroke only"), "only here"], className="side-b"),
         html.Span([html.I(className="stroke reversed"), "reversed"], className="side-b"),
         html.Span([html.I(className="stroke sign"), "other sign"], className="side-b"),
@@ -188,7 +215,7 @@ def _graphs(n_nodes: int) -> Any:
     ]
     return html.Section(
         [
-            html.Div(panels, className="panels many" if n_nodes > MANY else "panels"),
+            html.Div(panels, className="panels many" if len(graphs.names) > MANY else "panels"),
             html.Div(key, className="key"),
             html.P(id="directions", className="soft"),
             html.Div(id="edges", className="edges"),
@@ -219,6 +246,7 @@ def _more(graphs: FittedGraphs) -> Any:
             dcc.Dropdown([], None, id="picked", placeholder="Choose a node or an edge"),
             html.Div(id="details", **SPOKEN),
             html.Div(dcc.Graph(id="curves", config=NO_TOOLS, responsive=True), id="curves-box", className="hidden"),
+            html.Div(_effects(graphs.names), className="part"),
             html.Div(
                 [
                     html.H2("Number of edges"),
@@ -233,6 +261,33 @@ def _more(graphs: FittedGraphs) -> Any:
         id="more",
         **_named("More about the graph"),
     )
+
+
+def _effects(names: Sequence[str]) -> list[Any]:
+    """A menu of causes, a slider that moves the cause, and a place for what follows."""
+    ends = {end: value_text(end) for end in (-FARTHEST, 0.0, FARTHEST)}
+    slider = dcc.Slider(
+        min=-FARTHEST,
+        max=FARTHEST,
+        step=0.25,
+        value=0,
+        marks=ends,
+        updatemode="drag",
+        included=False,
+        allow_direct_input=False,
+        id="shift",
+    )
+    causes = [{"label": name, "value": position} for position, name in enumerate(names)]
+    return [
+        html.H2("Effects"),
+        dcc.Dropdown(causes, None, id="cause", placeholder="Choose a cause", searchable=len(names) > 10),
+        html.Fieldset(
+            [html.Legend("Set it"), html.P(id="shift-label", className="soft"), html.Div(slider, className="control")],
+            id="shift-box",
+            className="feature hidden",
+        ),
+        html.Div(id="effects", **SPOKEN),
+    ]
 
 
 def _mark(n_edges: float) -> str:

@@ -60,7 +60,7 @@ class Placement:
             if not self._overlaps().any():
                 break
         else:
-            self.widths = np.clip(self._room(), 18, self.widths)
+            self.widths = np.clip(self.room(), 18, self.widths)
         self.bend = functools.cache(self._bend)
 
     def _spread(self, places: Array) -> Array:
@@ -104,7 +104,7 @@ class Placement:
         np.fill_diagonal(found, False)
         return found
 
-    def _room(self) -> Array:
+    def room(self) -> Array:
         """Width that each box can have without touching another one beside it."""
         apart = np.abs(self.centres[:, None] - self.centres[None])
         beside = apart[:, :, 1] < self.box_height + 2

@@ -1,4 +1,4 @@
-"""Views of the page: two contexts, a level of sparsity, a picked node or edge, the axes of the map; and links to them.
+"""Views of the page: contexts, sparsity, a picked node or edge, a cause, axes of the map, a probability; links to them.
 
 Whatever a page or a link sends is checked here before it is used.
 """
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import parse_qsl, urlencode
 
-from contextualdag.checks import did_you_mean
+from contextualdag.checks import did_you_mean, is_number
 from contextualdag.errors import InvalidInputError
 from contextualdag.explorer.features import Control, Value
 from contextualdag.plotting.contexts import value_text
@@ -16,6 +16,7 @@ Values = tuple[Value, ...]
 SMALLEST, LARGEST = 60, 8000  # pixels of a panel
 LONGEST = 20_000  # characters of a query
 AXES = ("map.x", "map.y")
+FARTHEST = 3.0  # spreads that a cause can be moved from its mean
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,12 @@ class View:
         Node or edge to show details of.
     axes : tuple of int
         Positions of the features on the axes of the map, one or two; empty if no feature varies.
+    cause : int, optional
+        Position of the variable whose effects are shown.
+    shift : float
+        How far from its mean the cause is set, in its spreads.
+    least : float
+        Smallest probability of edges that are shown.
     """
 
     a: Values
@@ -74,6 +81,9 @@ class View:
     comparing: bool = False
     picked: Picked | None = None
     axes: tuple[int, ...] = ()
+    cause: int | None = None
+    shift: float = 0.0
+    least: float = 0.0
 
     @property
     def contexts(self) -> tuple[Values, ...]:
@@ -103,10 +113,20 @@ class Permalinks:
         Names of the variables.
     default : View
         Values for all that a link leaves out, and the view for links that are invalid.
+    with_least : bool, default=False
+        Whether links may have a smallest probability of edges.
     """
 
-    def __init__(self, features: Sequence[Control], levels: Sequence[Level], names: Sequence[str], default: View) -> None:
+    def __init__(
+        self,
+        features: Sequence[Control],
+        levels: Sequence[Level],
+        names: Sequence[str],
+        default: View,
+        with_least: bool = False,
+    ) -> None:
         self.features, self.levels, self.names, self.default = features, levels, list(names), default
+        self.with_least = with_least
 
     def write(self, view: View) -> str:
         """The query of a link, with its question mark."""
@@ -121,6 +141,9 @@ class Permalinks:
             parts += [("from", self.names[view.picked.node]), ("to", self.names[view.picked.target])]
         if view.axes != self.default.axes:
             parts += [(key, self.features[axis].name) for key, axis in zip(AXES, view.axes, strict=False)]
+        if view.cause is not None:
+            parts += [("cause", self.names[view.cause])] + [("shift", _text(view.shift))] * bool(view.shift)
+        parts += [("least", _text(view.least))] * bool(view.least)
         return "?" + urlencode(parts)
 
     def read(self, query: object) -> tuple[View, str | None]:
@@ -141,9 +164,13 @@ class Permalinks:
         view = replace(view, a=self._context("a", given, view.a), comparing=any(key.startswith("b.") for key in given))
         view = replace(view, b=self._context("b", given, view.b), level=self._level(given.pop("edges", None)))
         view = replace(view, picked=self._picked(given), axes=self._axes(given))
+        cause, shift = self._cause(given)
+        least = checked_least(_number(given.pop("least"))) if self.with_least and "least" in given else 0.0
+        view = replace(view, cause=cause, shift=shift, least=least)
         if given:
             known = [f"{side}.{feature.name}" for side in "ab" for feature in self.features]
-            raise _unknown("parameter", next(iter(given)), [*known, "edges", "node", "from", "to", *AXES])
+            known += ["edges", "node", "from", "to", "cause", "shift", *AXES, *(["least"] if self.with_least else [])]
+            raise _unknown("parameter", next(iter(given)), known)
         return view
 
     def _context(self, side: str, given: dict[str, str], default: Values) -> Values:
@@ -182,6 +209,12 @@ class Permalinks:
             wanted += [] if text is None else [names.index(text)]
         return checked_axes(self.features, wanted) if wanted else self.default.axes
 
+    def _cause(self, given: dict[str, str]) -> tuple[int | None, float]:
+        cause, shift = (given.pop(key, None) for key in ("cause", "shift"))
+        if cause is None and shift is not None:
+            raise InvalidInputError("A link with a 'shift' must name the 'cause' that it moves.")
+        return None if cause is None else self._node(cause), 0.0 if shift is None else checked_shift(_number(shift))
+
     def _node(self, name: str) -> int:
         if name not in self.names:
             raise _unknown("variable", name, self.names)
@@ -215,6 +248,29 @@ def checked_picked(key: object, n_nodes: int) -> Picked | None:
         if distinct and (kind, len(numbers)) in (("node", 1), ("edge", 2)):
             return Picked(*numbers)
     raise InvalidInputError("A node or an edge of this graph was expected.")
+
+
+def checked_cause(cause: object, shift: object, n_nodes: int) -> tuple[int | None, float]:
+    """A cause sent by a page and how far it is moved; without a cause nothing is."""
+    if cause is None:
+        return None, 0.0
+    return checked_index("A cause", cause, n_nodes), checked_shift(shift)
+
+
+def checked_shift(value: object) -> float:
+    """How far a cause is moved from its mean, in its spreads."""
+    if not is_number(value, -FARTHEST, FARTHEST):
+        raise InvalidInputError(f"A cause can be moved by {-FARTHEST:g} to {FARTHEST:g} spreads.")
+    return float(value) + 0.0  # type: ignore[arg-type]
+
+
+def checked_least(value: object) -> float:
+    """The smallest probability of edges that are shown; zero if a page sends none."""
+    if value is None:
+        return 0.0
+    if not is_number(value, 0, 1):
+        raise InvalidInputError("A probability must be a number from 0 to 1.")
+    return float(value) + 0.0  # type: ignore[arg-type]
 
 
 def checked_axes(features: Sequence[Control], axes: Sequence[object]) -> tuple[int, ...]:

@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from contextualdag.estimators.bootstrap import BootstrapDAG
 from contextualdag.estimators.remarks import remarks
+from contextualdag.estimators.summary import in_words
+from contextualdag.export import edge_text
 from contextualdag.plotting import (
     order_flips,
     plot_edge,
@@ -27,10 +30,21 @@ if TYPE_CHECKING:
     from contextualdag.estimators.base import GraphEstimator
 
 TYPICAL = {"low values": 0.1, "middle values": 0.5, "high values": 0.9}
-N_EDGES, N_DRAWN_EDGES = 12, 4
+N_EDGES, N_DRAWN_EDGES, N_SUMMARISED = 12, 4, 25
+SUMMARY_EXPLAINED = (
+    "Share: contexts of the data in which the two are joined; reversed: of these, those with the edge the other way. "
+    "Weight: the mean where the edge is; spread: the standard deviation over all contexts, 0 where it is not. p: of a test "
+    "that the weight is the same in all contexts; varies: whether that is rejected, allowing for the number of tests, or "
+    "the edge reverses. Edges that are not said to vary may still do so, by less than the data show."
+)
 CITATION = (
     "Thompson, R., Bonilla, E. V., and Kohn, R. (2024). Contextual Directed Acyclic Graphs. Proceedings of the 27th "
     "International Conference on Artificial Intelligence and Statistics (AISTATS). arXiv:2310.15627."
+)
+HOW_SURE = (
+    "Probability: how sure the edge is, in this direction unless it has none. It comes from how often random halves of the "
+    "rows have the edge, and was calibrated on simulated data, so that of edges with a probability of 0.8 about four in "
+    "five are there."
 )
 HOW_TO_READ = (
     "An edge from a to b means that, in this context, a helps to predict b: its weight is the difference in b for a "
@@ -86,9 +100,10 @@ def write_model_report(
     parts = [
         page.paragraph(_in_short(model, W, source)),
         *([page.notes("Warnings", warnings)] if warnings else []),
+        *_summary(model),
         *_typical(model, W),
         *_asked_for(model, contexts),
-        *_varying(model, W),
+        *_varying(model, W, drawn),
         *_reversals(model, drawn),
         *_sparsity(model, W),
         *_path(model),
@@ -148,6 +163,32 @@ def _in_short(model: "GraphEstimator", W: np.ndarray, source: str) -> str:
     return f"{type(model).__name__} of {len(model.names_)} variables and {context}. {edges}{where}"
 
 
+def _summary(model: "GraphEstimator") -> list[str]:
+    """What is the same in all contexts and what is not, if the model knows."""
+    sentence = in_words(model)
+    if not sentence:
+        return []
+    table = model.summary()
+    shown = table.head(N_SUMMARISED)
+    triples = zip(shown["source"], shown["target"], shown["directed"], strict=True)
+    words = shown.assign(
+        edge=[edge_text(source, target, bool(directed)) for source, target, directed in triples],
+        share=[f"{100 * share:.0f} %" for share in shown["share"]],
+        reversed=[f"{100 * share:.0f} %" if share else "" for share in shown["reversed"]],
+        p=[f"{p:.2g}" if p == p else "" for p in shown["p_value"]],
+        varies=["yes" if varies else "" for varies in shown["varies"]],
+        changes_with=[feature or "" for feature in shown["changes_with"]],
+    ).rename(columns={"changes_with": "changes with"})
+    columns = ["edge", "share", "reversed", "weight", "spread", "p", "varies", "changes with"]
+    more = f" The {len(shown)} strongest of {len(table)}; model.summary() has all." if len(shown) < len(table) else ""
+    return [
+        page.heading("What changes with the context"),
+        page.paragraph(sentence),
+        page.table(words[columns], digits=2),
+        page.paragraph(f"{SUMMARY_EXPLAINED}{more}"),
+    ]
+
+
 def _typical(model: "GraphEstimator", W: np.ndarray) -> list[str]:
     import pandas as pd
 
@@ -156,7 +197,7 @@ def _typical(model: "GraphEstimator", W: np.ndarray) -> list[str]:
         ax = plot_graph(model, ax=figure.subplots())
         ax.set_title("")
         same = "The graph is the same for every context." if varying_features(model) else "The model has no context."
-        return [page.heading("The graph"), page.picture(figure, f"{page.COLOURS} {same}")]
+        return [page.heading("The graph"), page.picture(figure, f"{page.COLOURS} {same}"), *_how_sure(model)]
     p = len(model.names_)
     table = pd.concat([model.typical_context(quantile) for quantile in TYPICAL.values()], ignore_index=True)
     # Side by side if there are few nodes, else one below another over the width of the page.
@@ -169,6 +210,17 @@ def _typical(model: "GraphEstimator", W: np.ndarray) -> list[str]:
     return [page.heading("Graphs at typical contexts"), page.picture(figure, f"{page.COLOURS} {where}")]
 
 
+def _how_sure(model: "GraphEstimator") -> list[str]:
+    """The edges of the one graph of a model that tells their probabilities."""
+    if not isinstance(model, BootstrapDAG):
+        return []
+    table = model.edges(model.typical_context()).sort_values("probability", ascending=False, kind="stable")
+    if not len(table):
+        return []
+    edges = [edge_text(*row) for row in table[["source", "target", "directed"]].itertuples(index=False)]
+    return [page.table(table.assign(edge=edges)[["edge", "weight", "probability"]], digits=2), page.paragraph(HOW_SURE)]
+
+
 def _asked_for(model: "GraphEstimator", contexts: "pandas.DataFrame | None") -> list[str]:
     parts = []
     for i in range(0 if contexts is None else len(contexts)):
@@ -178,7 +230,7 @@ def _asked_for(model: "GraphEstimator", contexts: "pandas.DataFrame | None") -> 
     return parts
 
 
-def _varying(model: "GraphEstimator", W: np.ndarray) -> list[str]:
+def _varying(model: "GraphEstimator", W: np.ndarray, drawn: "pandas.DataFrame") -> list[str]:
     if not _varies(W):
         return []
     table = varying_edges(model, W)
@@ -196,6 +248,12 @@ def _varying(model: "GraphEstimator", W: np.ndarray) -> list[str]:
     edges = [f"{a} → {b}" for a, b in zip(shown["source"], shown["target"], strict=True)]
     words = shown.assign(edge=edges, present=[f"{100 * x:.0f} %" for x in shown["present"]])
     columns = ["edge", "present", "mean", "smallest", "largest", "varies"]
+    sure = []
+    if isinstance(model, BootstrapDAG):
+        means = _mean_probabilities(model, W, drawn)
+        words = words.assign(probability=[means[a, b] for a, b in zip(shown["source"], shown["target"], strict=True)])
+        columns.append("probability")
+        sure = [page.paragraph(f"{HOW_SURE} Here it is the mean over the contexts with the edge.")]
     return [
         page.heading("Edges that vary most"),
         page.table(words[columns], digits=2),
@@ -204,12 +262,22 @@ def _varying(model: "GraphEstimator", W: np.ndarray) -> list[str]:
             "of contexts with the edge. The mean, smallest and largest weight count an absent edge as 0; varies is the "
             "standard deviation."
         ),
+        *sure,
         page.picture(
             figure,
             "Weights along the feature with which they vary most, with the others at typical values. Shaded: the range of "
             "the data. Dotted: outside it, a guess. At 0 there is no edge.",
         ),
     ]
+
+
+def _mean_probabilities(model: BootstrapDAG, W: np.ndarray, drawn: "pandas.DataFrame") -> dict[tuple[str, str], float]:
+    """The mean probability of each edge over the contexts that have it, by source and target."""
+    P = model.edge_probabilities(drawn)
+    return {
+        (model.names_[j], model.names_[k]): float(P[:, j, k][W[:, j, k] != 0].mean())
+        for j, k in np.argwhere((W != 0).any(0))
+    }
 
 
 def _reversals(model: "GraphEstimator", drawn: "pandas.DataFrame") -> list[str]:
@@ -249,8 +317,9 @@ def _path(model: "GraphEstimator") -> list[str]:
 def _data(model: "GraphEstimator") -> list[str]:
     import pandas as pd
 
-    parameters = model.get_params(deep=False)
-    settings = pd.DataFrame({"setting": list(parameters), "value": [str(value) for value in parameters.values()]})
+    parameters = model.get_params()
+    values = [type(value).__name__ if hasattr(value, "get_params") else str(value) for value in parameters.values()]
+    settings = pd.DataFrame({"setting": list(parameters), "value": values})
     variables = pd.DataFrame({"variable": model.names_, "sd of the noise": model.noise_scale_})
     return [
         page.heading("Data"),

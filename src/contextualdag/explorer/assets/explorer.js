@@ -32,6 +32,39 @@
     window.dash_clientside.set_props("screen", { data: screen });
   }
 
+  // Dash's sliders have no names for screen readers.
+  function nameSliders() {
+    for (const thumb of document.querySelectorAll(".feature [role=slider]:not([aria-label])")) {
+      const letter = thumb.closest(".control").querySelector(".letter");
+      const name = thumb.closest(".feature").querySelector("legend").textContent;
+      thumb.setAttribute("aria-label", letter ? name + ", context " + letter.textContent : name);
+    }
+  }
+
+  // What an edge has to say beside the pointer. Redrawing hides it, as the edge may be gone then.
+  function hints(side) {
+    const cy = graph(side);
+    if (!cy || cy.hinting) return;
+    cy.hinting = true;
+    const canvas = document.querySelector("#panel-" + side + " .canvas");
+    const box = document.createElement("div");
+    box.className = "hint hidden";
+    box.setAttribute("aria-hidden", "true"); // the table has the same
+    canvas.appendChild(box);
+    cy.on("mouseover mousemove", "edge[hint]", function (event) {
+      const at = event.renderedPosition;
+      box.textContent = event.target.data("hint");
+      box.classList.remove("hidden");
+      const right = at.x > canvas.clientWidth / 2, low = at.y > canvas.clientHeight / 2;
+      box.style.left = right ? "auto" : at.x + 14 + "px";
+      box.style.right = right ? canvas.clientWidth - at.x + 14 + "px" : "auto";
+      box.style.top = low ? "auto" : at.y + 14 + "px";
+      box.style.bottom = low ? canvas.clientHeight - at.y + 14 + "px" : "auto";
+    });
+    cy.on("mouseout data remove", "edge", () => box.classList.add("hidden"));
+    canvas.addEventListener("pointerleave", () => box.classList.add("hidden"));
+  }
+
   function begin() {
     const canvas = document.querySelector("#panel-a .canvas");
     if (!canvas || !graph("a") || !window.dash_clientside.set_props) {
@@ -40,15 +73,13 @@
     }
     new ResizeObserver(measure).observe(canvas);
     dark.addEventListener("change", measure);
-    // Dash's sliders have no names for screen readers.
-    for (const thumb of document.querySelectorAll(".feature [role=slider]")) {
-      const letter = thumb.closest(".control").querySelector(".letter");
-      const name = thumb.closest(".feature").querySelector("legend").textContent;
-      thumb.setAttribute("aria-label", letter ? name + ", context " + letter.textContent : name);
-    }
+    // Some thumbs are there only once their slider is shown.
+    nameSliders();
+    new MutationObserver(nameSliders).observe(document.getElementById("page"), { childList: true, subtree: true });
     document.getElementById("zoom").addEventListener("click", resetZoom);
     // Cytoscape caches the position of its panel, which moves when the caption above takes another line.
     for (const side of ["a", "b"]) {
+      document.getElementById("panel-" + side).addEventListener("pointerenter", () => hints(side));
       document.getElementById("panel-" + side).addEventListener("pointerdown", () => graph(side) && graph(side).resize(), true);
     }
   }
