@@ -17,10 +17,11 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from contextualdag import ClusteredDAG, ContextualDAG, FixedDAG
+from contextualdag import BootstrapDAG, ClusteredDAG, ContextualDAG, FixedDAG
 from contextualdag.cli import app
 from contextualdag.datasets import make_varying_dag
-from contextualdag.estimators import load_model
+from contextualdag.estimators import load_model, resamples
+from contextualdag.estimators.summary import in_words
 
 N = 150
 
@@ -78,6 +79,10 @@ def test_the_model_is_that_of_the_library(table, tmp_path):
     assert summary["edges"]["mean"] == pytest.approx(len(same.edges(Z)) / N)
     assert len(summary["path"]) == len(same.path_)
     assert summary["selected"] == same.path_["selected"].to_numpy().argmax()
+    expected = same.summary()
+    assert [row["target"] for row in summary["summary"]] == expected["target"].tolist()
+    assert [row["varies"] for row in summary["summary"]] == expected["varies"].tolist()
+    assert summary["summary_in_words"] == in_words(same)
     assert summary["path"][summary["selected"]]["refit_loss"] == same.path_.query("selected")["refit_loss"].item()
 
 
@@ -128,6 +133,8 @@ def test_what_people_read():
     model = load_model("my model")
     assert isinstance(model, ClusteredDAG)
     assert model.n_clusters == 2
+    assert re.match(r"Of \d edges ", in_words(model))
+    assert in_words(model) in lines
 
 
 def test_settings_reach_the_estimator():
@@ -141,6 +148,30 @@ def test_settings_reach_the_estimator():
     model = load_model("b")
     assert isinstance(model, FixedDAG)
     assert (model.selection, model.validation_fraction) == ("1se", 0.5)
+
+
+@pytest.mark.slow
+def test_cyclic_features_and_repeated_options(table):
+    rng = np.random.default_rng(0)
+    changed = table.assign(hour=rng.integers(0, 24, N), flag=rng.random(N) > 0.5).rename(columns={"mood": "mood, evening"})
+    changed.to_csv("data.csv", index=False)
+    arguments = ["--context", "age", "--context", "hour,flag,site", "--categorical", "site", "--cyclic", "hour=24"]
+    arguments += ["--nodes", '"mood, evening",sleep', "--nodes", "stress", "--method", "fixed", "--out", "model"]
+    assert invoke("data.csv", *arguments).exit_code == 0
+    model = load_model("model")
+    assert model.names_ == ["mood, evening", "sleep", "stress"]
+    assert model.cyclic == {"hour": 24}
+    result = CliRunner().invoke(app, ["graphs", "model", "--at", "hour=25", "--at", "flag=true", "--at", "site=1.0"])
+    assert result.exit_code == 0, result.stderr
+    assert "hour = 25, flag = True, site = 1" in result.stdout.replace("age = 0, ", "")
+    assert "outside" not in result.stdout + result.stderr
+
+
+def test_an_identifier_is_a_line_of_warning(table):
+    table.assign(patient_id=np.arange(N) + 3).to_csv("data.csv", index=False)
+    result = invoke("data.csv", "--context", "age", "--method", "fixed", "--out", "model")
+    assert result.exit_code == 0
+    assert "Warning: This column looks like an identifier of rows: 'patient_id'." in result.stderr
 
 
 def test_missing_values(table):
@@ -187,10 +218,16 @@ def test_parquet(table):
         (["--method", "fixed", "--acyclicity", "order"], "--acyclicity: This option is for --method contextual."),
         (["--method", "fixed", "--members", "2"], "--members: This option is for --method contextual."),
         (["--context", "age", "--members", "0"], "--members"),
+        (["--context", "age", "--bootstrap", "1"], "--bootstrap: At least 2 halves of the rows are needed. Got 1."),
+        (["--context", "age", "--bootstrap", "0"], "--bootstrap: At least 2 halves of the rows are needed. Got 0."),
+        (["--context", "age", "--scheduler", "tcp://here:1"], "--scheduler: This option is for --bootstrap, which is not"),
         (["--context", "age", "--validation-fraction", "1"], "between 0 and 1"),
         (["--context", "age", "--device", "gpu"], "--device: There is no device 'gpu'."),
         (["--context", "age,,site"], "Comma-separated names were expected. Got 'age,,site'."),
         (["--context", "age", "--method", "best"], "'best'"),
+        (["--context", "age", "--cyclic", "age"], "A name and its period were expected, such as hour=24. Got 'age'."),
+        (["--context", "age", "--cyclic", "agee=24"], "'agee' is not in --context. Did you mean 'age'? It has: 'age'."),
+        (["--context", "age,site", "--categorical", "site", "--cyclic", "site=2"], "'site' is in --categorical, too"),
     ],
 )
 def test_wrong_usage(arguments, sentence, tmp_path):
@@ -323,6 +360,73 @@ def test_a_fit_that_was_stopped_and_killed_goes_on(tmp_path):
     assert model.score(data.X, data.Z) == undisturbed.score(data.X, data.Z)
 
 
+FIXED = ["data.csv", "--method", "fixed", "--nodes", "mood,sleep,stress", "--out", "model", "--bootstrap", 4]
+
+
+@pytest.mark.slow
+def test_a_bootstrap_is_that_of_the_library(table, tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)  # other processes would take longer to start
+    result = invoke(*FIXED)
+    assert result.exit_code == 0, result.output
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data.csv", "model"]
+    same = BootstrapDAG(FixedDAG(random_state=0), n_resamples=4, n_jobs=1).fit(table[["mood", "sleep", "stress"]])
+    model = load_model("model")
+    Z = model.typical_context()
+    np.testing.assert_array_equal(model.edge_probabilities(Z), same.edge_probabilities(Z))
+    assert "BootstrapDAG in " in result.stdout
+    assert f"s from {N} rows and 4 halves of them.\n" in result.stdout
+    P = same.edges(Z)["probability"]
+    counts = [(P >= 0.9).sum(), ((P >= 0.5) & (P < 0.9)).sum(), (P < 0.5).sum()]
+    assert sum(counts) == len(P) > 0
+    sentence = "Of {} edges, {} are sure (probability at least 0.9), {} likely (at least 0.5) and {} doubtful."
+    assert sentence.format(len(P), *counts) in result.stdout
+    assert "(selection: 'relaxed';" in result.stdout
+
+
+@pytest.mark.slow
+def test_a_bootstrap_that_was_stopped_goes_on(table, tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+    solve, solved = resamples._solve, []
+
+    def stop(index, problem):
+        if index == 2:
+            raise KeyboardInterrupt
+        return solve(index, problem)
+
+    def count(index, problem):
+        solved.append(index)
+        return solve(index, problem)
+
+    monkeypatch.setattr(resamples, "_solve", stop)
+    result = invoke(*FIXED)
+    assert result.exit_code == 130
+    assert result.stderr.endswith("Stopped. The checkpoint is in model.unfinished; run the same command to resume.\n")
+    assert not (tmp_path / "model").exists()
+    monkeypatch.setattr(resamples, "_solve", count)
+    assert "belongs to other data or settings" in invoke(*FIXED, "--seed", 1).stderr
+    result = invoke(*FIXED, "--json")
+    assert result.exit_code == 0, result.output
+    assert "Resuming from the checkpoint model.unfinished." in result.stderr
+    assert solved == [2, 3]
+    assert json.loads(result.stdout)["half_samples"] == 4
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data.csv", "model"]
+    same = BootstrapDAG(FixedDAG(random_state=0), n_resamples=4, n_jobs=1).fit(table[["mood", "sleep", "stress"]])
+    Z = same.typical_context()
+    np.testing.assert_array_equal(load_model("model").edge_probabilities(Z), same.edge_probabilities(Z))
+
+
+def test_halves_go_to_the_scheduler(monkeypatch):
+    asked = []
+
+    def on_cluster(left, scheduler):
+        asked.append(scheduler)
+        return (resamples._solve(index, problem) for index, problem in left.items())
+
+    monkeypatch.setattr(resamples, "_on_cluster", on_cluster)
+    assert invoke(*FIXED, "--scheduler", "tcp://here:8786").exit_code == 0
+    assert asked == ["tcp://here:8786"]
+
+
 def test_ctrl_c_before_anything_is_kept(monkeypatch):
     def stop(*_, **__):
         raise KeyboardInterrupt
@@ -335,3 +439,21 @@ def test_ctrl_c_before_anything_is_kept(monkeypatch):
     result = invoke("data.csv", "--method", "fixed", "--out", "model")
     assert result.exit_code == 130
     assert result.stderr.endswith("Stopped. Nothing was written; run the same command to start again.\n")
+
+
+@pytest.mark.slow
+def test_missing_values_can_be_filled_in(table):
+    holes = table.copy()
+    holes.loc[::9, "sleep"] = np.nan
+    holes.to_csv("holes.csv", index=False)
+    given = ("holes.csv", "--context", "age", "--nodes", "mood,sleep,stress", "--out", "model", "--method", "fixed")
+    refused = invoke(*given)
+    assert refused.exit_code == 1
+    assert "'sleep' (17)" in words(refused)
+    assert "--impute" in words(refused)
+    done = invoke(*given, "--impute", "--json")
+    assert done.exit_code == 0
+    assert json.loads(done.stdout)["rows"] == N
+    holes.loc[5, "age"] = np.nan
+    holes.to_csv("holes.csv", index=False)
+    assert "'age' (1)" in words(invoke(*given, "--impute", "--overwrite"))

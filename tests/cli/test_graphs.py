@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from contextualdag import ContextualDAG, FixedDAG
+from contextualdag import BootstrapDAG, ContextualDAG, FixedDAG
 from contextualdag.cli import app
 from contextualdag.datasets import make_fixed_dag
 
@@ -32,6 +32,12 @@ def table():
 def model(table):
     estimator = ContextualDAG(hidden_layers=(16,), learning_rate=0.02, structure="varying", random_state=0)
     return estimator.fit(table.iloc[:, :3], table[["age", "site"]])
+
+
+@pytest.fixture(scope="module")
+def bootstrap(table):
+    estimator = ContextualDAG(hidden_layers=(16,), n_members=1, max_epochs=30, structure="varying", random_state=0)
+    return BootstrapDAG(estimator, n_resamples=4, n_jobs=1).fit(table.iloc[:, :3], table[["age", "site"]])
 
 
 @pytest.fixture(autouse=True)
@@ -189,9 +195,59 @@ def test_edges_whose_direction_the_data_do_not_tell(tmp_path):
     assert invoke("--format", "dot").stdout.count("dir=none") == len(model.undirected_edges_)
 
 
+@pytest.mark.slow
+def test_probabilities_are_shown_and_written(bootstrap, table):
+    bootstrap.save("model")
+    edges = bootstrap.edges(bootstrap.typical_context())
+    shown = invoke().stdout
+    assert len(edges)
+    for edge in edges.itertuples():
+        assert re.search(rf"{re.escape(f'{edge.source} → {edge.target}')} +-?[\d.]+ +{edge.probability:.2f} *$", shown, re.M)
+    assert invoke("--out", "edges.csv").exit_code == 0
+    pd.testing.assert_frame_equal(pd.read_csv("edges.csv"), edges.assign(outside=False))
+    (graph,) = json.loads(invoke("--format", "json").stdout)["graphs"]
+    assert [edge["probability"] for edge in graph["edges"]] == edges["probability"].tolist()
+    assert invoke("--out", "one.graphml").exit_code == 0
+    assert [p for *_, p in nx.read_graphml("one.graphml").edges(data="probability")] == edges["probability"].tolist()
+    assert invoke("--format", "dot").stdout.count('probability="0.') == len(edges)
+    many = invoke("--contexts", "people.csv").stdout
+    assert "Mean weight and probability, smallest and largest are over the graphs that have the edge." in many
+    means = bootstrap.edges(table[["age", "site"]]).groupby(["source", "target"])["probability"].mean()
+    for (source, target), mean in means.items():
+        assert re.search(rf"^  {re.escape(f'{source} → {target}')} .* {mean:.2f} *$", many, re.MULTILINE)
+
+
+@pytest.mark.slow
+def test_graphs_of_the_consensus(bootstrap, table):
+    bootstrap.save("model")
+    Z = table[["age", "site"]]
+    for threshold in (0.3, 0.8):
+        result = invoke("--contexts", "people.csv", "--consensus", str(threshold), "--format", "json")
+        assert result.exit_code == 0, result.output
+        found = json.loads(result.stdout)["graphs"]
+        W = bootstrap.consensus(Z, threshold)
+        assert [{(e["source"], e["target"]): e["weight"] for e in graph["edges"]} for graph in found] == [
+            {(bootstrap.names_[j], bootstrap.names_[k]): one[j, k] for j, k in np.argwhere(one)} for one in W
+        ]
+        P = bootstrap.edge_probabilities(Z)
+        assert [e["probability"] for graph in found for e in graph["edges"]] == P[W != 0].tolist()
+    # A threshold that is too high for any edge.
+    assert "no edges" in invoke("--consensus", "1").stdout
+
+
+def test_other_models_have_no_consensus_and_no_probabilities():
+    result = invoke("--consensus", "0.5")
+    assert result.exit_code == 2
+    assert "This model is a ContextualDAG, which does not tell how sure edges are. Fit it with --bootstrap" in words(result)
+    for arguments in ([], ["--format", "csv"], ["--format", "json"], ["--format", "graphml"], ["--format", "dot"]):
+        assert "probability" not in invoke(*arguments).stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
+        (["--consensus", "0.5", "--edges", "2"], "Give --edges, --explained or --consensus, not two of them."),
+        (["--consensus", "1.5"], "--consensus"),
         (["--at", "aeg=30"], "no context feature 'aeg'. Did you mean 'age'? It has: 'age', 'site'."),
         (["--at", "age=old"], "'age' is a number, from 20."),
         (["--at", "age"], "'age' is a number"),

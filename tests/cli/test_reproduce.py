@@ -14,7 +14,6 @@ from typer.testing import CliRunner
 from contextualdag.cli import app
 from contextualdag.paper import reproduction
 from contextualdag.paper.recovery import cell_version
-from contextualdag.sweeps import cluster
 from contextualdag.sweeps.store import cell_key
 
 pytestmark = pytest.mark.slow
@@ -93,7 +92,7 @@ def test_results_of_other_settings_are_refused(tmp_path):
 
 
 def test_a_scheduler_that_does_not_answer(tmp_path, monkeypatch):
-    monkeypatch.setattr(cluster, "_CONNECT_SECONDS", 0.5)
+    monkeypatch.setattr("contextualdag.cluster._CONNECT_SECONDS", 0.5)
     result = invoke("er-p", "--quick", "--scheduler", "tcp://127.0.0.1:1", "--out", tmp_path)
     assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (1, "", 1)
     assert result.stderr.startswith("Error: No dask scheduler answered at tcp://127.0.0.1:1 within 0.5 seconds")

@@ -8,7 +8,7 @@ import pytest
 import typer
 
 from contextualdag.cli import tables
-from contextualdag.cli.options import split_names
+from contextualdag.cli.options import read_periods, split_names
 from contextualdag.cli.tables import (
     categories,
     complete_rows,
@@ -143,9 +143,27 @@ def test_nearest_names():
 def test_names_of_an_option():
     assert split_names('a, "b, c",d', "--nodes") == ["a", "b, c", "d"]
     assert split_names(None, "--nodes") == []
+    assert split_names(['a,"b, c"', "d"], "--nodes") == ["a", "b, c", "d"]
+    with pytest.raises(typer.BadParameter, match="Named more than once: 'a'"):
+        split_names(["a", "a,b"], "--nodes")
     for wrong in ("", "a,,b", "a,a"):
         with pytest.raises(typer.BadParameter):
             split_names(wrong, "--nodes")
+
+
+def test_periods():
+    assert read_periods(["hour=24", "a=b = 6.28"]) == {"hour": 24, "a=b": 6.28}
+    assert read_periods(None) == {}
+    for wrong, sentence in (
+        (["hour"], "A name and its period were expected, such as hour=24. Got 'hour'."),
+        (["hour="], "The period of 'hour' must be a positive number. Got ''."),
+        (["hour=-1"], "The period of 'hour' must be a positive number. Got '-1'."),
+        (["hour=inf"], "The period of 'hour' must be a positive number. Got 'inf'."),
+        (["hour=24", "hour=12"], "'hour' is given twice."),
+    ):
+        with pytest.raises(typer.BadParameter) as caught:
+            read_periods(wrong)
+        assert caught.value.message == sentence
 
 
 def test_text_in_a_numeric_column(file):
@@ -176,6 +194,18 @@ def test_categories(file):
     assert categories(frame, "site", path).isna().sum() == 1
     with pytest.raises(ContextualDAGError, match=r"'who' of data.csv has 5 different values in 5 rows, such as 'p1'"):
         categories(frame, "who", path)
+
+
+def test_dates_are_no_categories(file):
+    days = pd.date_range("2020-01-30", periods=5)
+    path = file("day\n" + "\n".join(str(day.date()) for day in days))
+    with pytest.raises(
+        ContextualDAGError, match=r"5 different values in 5 rows, such as '2020-01-30'.* a date as days since"
+    ):
+        categories(read_table(path), "day", path)
+    for day in (days, days.tz_localize("UTC")):
+        with pytest.raises(ContextualDAGError, match=r"Column 'day' of data.csv holds dates\..* --cyclic month=12"):
+            categories(pd.DataFrame({"day": day}), "day", path)
 
 
 def test_missing_values(file):

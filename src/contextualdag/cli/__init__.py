@@ -8,14 +8,16 @@ from typing import Annotated
 
 import typer
 
-from contextualdag.cli import benchmark, fit, graphs, pages, reproduce, simulated
+from contextualdag.cli import benchmark, check, effects, fit, graphs, pages, reproduce, simulated
 from contextualdag.cli.outcome import Program
 
 COMMANDS = (
     simulated.demo,
     simulated.simulate,
+    check.check,
     fit.fit,
     graphs.graphs,
+    effects.effects,
     pages.explore,
     pages.report,
     reproduce.reproduce,

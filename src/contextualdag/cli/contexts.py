@@ -9,6 +9,7 @@ import typer
 
 from contextualdag.checks import did_you_mean, listed
 from contextualdag.cli.tables import complete_rows, numbers, read_table, require_columns
+from contextualdag.contexts import find_category
 from contextualdag.errors import InvalidInputError, InvalidParameterError
 from contextualdag.estimators import load_model as load_estimator
 
@@ -17,9 +18,16 @@ if TYPE_CHECKING:
     from contextualdag.estimators.base import GraphEstimator
 
 
-def load_model(folder: Path, edges: float | None) -> "GraphEstimator":
-    """A saved model, at the point of its path with that many edges if a number is given."""
+def load_model(folder: Path, edges: float | None, explained: float | None = None) -> "GraphEstimator":
+    """A saved model; with that many edges, or those that explain such a share, if a number is given."""
+    if edges is not None and explained is not None:
+        raise typer.BadParameter("Give --edges or --explained, not both.", param_hint="--explained")
     model = load_estimator(folder)
+    if explained is not None:
+        try:
+            return model.select(explained=explained)
+        except InvalidParameterError as error:
+            raise typer.BadParameter(str(error), param_hint="--explained") from None
     if edges is None:
         return model
     try:
@@ -64,9 +72,9 @@ def contexts_from_file(
         if feature.is_number:
             continue
         known = list(feature.shares)
-        unknown = [value for value in contexts[name].unique() if value not in known]
+        unknown = [str(value) for value in contexts[name].unique() if find_category(value, known) is None]
         if unknown:
-            row = int((contexts[name] == unknown[0]).to_numpy().argmax()) + 1
+            row = int((contexts[name].map(str) == unknown[0]).to_numpy().argmax()) + 1
             raise InvalidInputError(
                 f"Row {row} after the header of {path} has {name} = '{unknown[0]}', which the model has not seen."
                 f"{did_you_mean(unknown[0], known)} Known: {listed(known)}."
@@ -115,16 +123,17 @@ def describe_outside(model: "GraphEstimator", context: pd.Series) -> str:
     return ", ".join(
         f"{feature.name} = {context[feature.name]:.4g} (the fit saw {feature.low:.4g} to {feature.high:.4g})"
         for feature in model.context_features_
-        if feature.is_number and not feature.low <= context[feature.name] <= feature.high
+        if feature.is_number and feature.name in context and not feature.contains(context[feature.name])
     )
 
 
 def _value(feature: "ContextFeature", value: str) -> float | str:
     if not feature.is_number:
         known = list(feature.shares)
-        if value not in known:
+        category = find_category(value, known)
+        if category is None:
             raise _bad(f"'{value}' is no category of '{feature.name}'.{did_you_mean(value, known)} It has: {listed(known)}.")
-        return value
+        return category
     try:
         number = float(value)
     except ValueError:

@@ -5,13 +5,22 @@ import shutil
 import time
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from contextualdag.cli.options import DecimalOption, DelimiterOption, OverwriteOption, check_device, split_names
+from contextualdag.cli.knowledge import ForbidOption, KnowledgeOption, RequireOption, TiersOption, read_knowledge
+from contextualdag.cli.options import (
+    DecimalOption,
+    DelimiterOption,
+    OverwriteOption,
+    check_device,
+    read_periods,
+    split_names,
+)
+from contextualdag.cli.row_columns import GroupsOption, InterventionsOption, RowColumns, WeightOption
 
 if TYPE_CHECKING:
     import pandas
@@ -42,27 +51,37 @@ class FitData:
         Number of rows that were dropped because of missing values.
     left_out : list of str
         Columns of the table that are not used.
+    more : dict
+        Further arguments of `fit`, see `RowColumns`.
     """
 
     X: "pandas.DataFrame"
     Z: "pandas.DataFrame | None"
     n_dropped: int
     left_out: list[str]
+    more: dict[str, Any] = field(default_factory=dict)
 
 
 def fit(
     data: Annotated[Path, typer.Argument(metavar="TABLE", help="CSV or Parquet file.", show_default=False)],
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder for the model.", show_default=False)],
     context: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(metavar="NAMES", help="Context features: comma-separated columns. Text becomes categories."),
     ] = None,
     nodes: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(metavar="NAMES", show_default="all other numeric columns", help="Variables: comma-separated columns."),
     ] = None,
     categorical: Annotated[
-        str | None, typer.Option(metavar="NAMES", help="Context features whose numbers are codes of categories.")
+        list[str] | None, typer.Option(metavar="NAMES", help="Context features whose numbers are codes of categories.")
+    ] = None,
+    cyclic: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=PERIOD",
+            help="A context feature that comes back, such as hour=24 or month=12; repeat the option for several.",
+        ),
     ] = None,
     method: Annotated[
         Method,
@@ -72,12 +91,13 @@ def fit(
         ),
     ] = "contextual",
     selection: Annotated[
-        Literal["relaxed", "min", "1se"] | None,
+        Literal["relaxed", "min", "1se", "explained"] | None,
         typer.Option(
             metavar="KIND",
             show_default="relaxed",
             help="How the sparsity is selected. relaxed: lowest loss after a refit; min: lowest loss with shrinkage; 1se: "
-            "sparsest point within one standard error of the lowest loss.",
+            "sparsest point within one standard error of the lowest loss; explained: the strongest edges, which explain "
+            "nine tenths of what all explain.",
         ),
     ] = None,
     edges: Annotated[
@@ -115,12 +135,38 @@ def fit(
             "do not matter; auto: equal unless the residuals speak against it.",
         ),
     ] = "auto",
+    bootstrap: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", help="Also fit N random halves of the rows, to tell how sure each edge is; 50 are a good number."
+        ),
+    ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS", help="Address of a Dask scheduler, such as tcp://10.0.0.5:8786, for --bootstrap to run on."
+        ),
+    ] = None,
+    interventions: InterventionsOption = None,
+    weight: WeightOption = None,
+    groups: GroupsOption = None,
+    tiers: TiersOption = None,
+    forbid: ForbidOption = None,
+    require: RequireOption = None,
+    knowledge: KnowledgeOption = None,
     validation_fraction: Annotated[
         float, typer.Option(metavar="SHARE", help="Fraction of the rows held out to select the sparsity.")
     ] = 0.2,
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="The same seed gives the same model.")] = 0,
     device: Annotated[str, typer.Option(metavar="NAME", help="Device to fit on: auto, cpu or cuda.")] = "auto",
     drop_missing: Annotated[bool, typer.Option("--drop-missing", help="Drop rows with missing values.")] = False,
+    impute: Annotated[
+        bool,
+        typer.Option(
+            "--impute",
+            help="Fill in missing values of the variables by what a quick fit expects of them; they are never scored.",
+        ),
+    ] = False,
     delimiter: DelimiterOption = None,
     decimal: DecimalOption = ".",
     overwrite: OverwriteOption = False,
@@ -151,6 +197,10 @@ def fit(
             raise typer.BadParameter(f"This option is for --method {ONLY[name]}.", param_hint=f"--{name.replace('_', '-')}")
     if selection is not None and edges is not None:
         raise typer.BadParameter("Give --selection or --edges, not both.", param_hint="--edges")
+    if bootstrap is not None and bootstrap < 2:
+        raise typer.BadParameter(f"At least 2 halves of the rows are needed. Got {bootstrap}.", param_hint="--bootstrap")
+    if scheduler is not None and bootstrap is None:
+        raise typer.BadParameter("This option is for --bootstrap, which is not given.", param_hint="--scheduler")
     if not 0 < validation_fraction < 1:
         raise typer.BadParameter("A number between 0 and 1 was expected.", param_hint="--validation-fraction")
     settings |= {"selection": edges if edges is not None else selection or "relaxed"}
@@ -159,25 +209,34 @@ def fit(
         "validation_fraction": validation_fraction,
         "random_state": seed,
         "device": check_device(device),
+        "missing": "impute" if impute else "error",
+        **read_knowledge(tiers, forbid, require, knowledge),
     }
     variables, features = split_names(nodes, "--nodes"), split_names(context, "--context")
-    codes = split_names(categorical, "--categorical")
+    codes, periods = split_names(categorical, "--categorical"), read_periods(cyclic)
+    _check_periods(periods, features, codes)
+    settings["cyclic"] = periods or None
     _check_folder(out, overwrite)
 
-    frame = read_table(data, delimiter, decimal, codes)
-    if context is None and method != "fixed":
+    of_rows = RowColumns(interventions, weight, groups)
+    frame = read_table(data, delimiter, decimal, [*codes, *of_rows.text])
+    if not features and method != "fixed":
         raise typer.BadParameter(
             f"Name the columns that the graphs may vary with, or use --method fixed for one graph without a context. "
             f"{data} has the columns: {listed(list(frame.columns))}.",
             param_hint="--context",
         )
-    chosen = choose_data(frame, data, variables, features, codes, drop_missing)
+    chosen = choose_data(frame, data, variables, features, codes, drop_missing, of_rows, impute)
     most = len(chosen.X.columns) * (len(chosen.X.columns) - 1) // 2
     if edges is not None and edges > most:
         raise typer.BadParameter(
             f"A graph of {len(chosen.X.columns)} variables has at most {most} edges. Got {edges:g}.", param_hint="--edges"
         )
     model = _estimator(method, settings)
+    if bootstrap is not None:
+        from contextualdag.estimators import BootstrapDAG
+
+        model = BootstrapDAG(model, n_resamples=bootstrap, scheduler=scheduler)
     begun = time.monotonic()
     with _warnings_as_lines():
         _fit_and_save(model, chosen, out)
@@ -201,6 +260,8 @@ def choose_data(
     context: list[str],
     categorical: list[str],
     drop_missing: bool,
+    of_rows: RowColumns | None = None,
+    impute: bool = False,
 ) -> FitData:
     """Select the columns of a fit from a table.
 
@@ -218,6 +279,10 @@ def choose_data(
         Context features that are categories although they look like numbers.
     drop_missing : bool
         Whether to drop rows with missing values; otherwise they are an error.
+    impute : bool, default=False
+        Whether missing values of the variables stay, to be filled in by the fit.
+    of_rows : RowColumns, optional
+        Columns that say something of rows. They are neither variables nor context features.
 
     Returns
     -------
@@ -229,7 +294,9 @@ def choose_data(
     from contextualdag.cli.tables import categories, complete_rows, has_name, is_mostly_numeric, numbers, require_columns
     from contextualdag.errors import InvalidInputError
 
-    require_columns(frame, [*nodes, *context], path)
+    of_rows = of_rows or RowColumns()
+    require_columns(frame, [*nodes, *context, *of_rows.names], path)
+    of_rows.check_roles(nodes, context)
     both = [name for name in nodes if name in context]
     if both:
         raise typer.BadParameter(
@@ -240,7 +307,7 @@ def choose_data(
         raise typer.BadParameter(f"Not in --context: {listed(others)}.", param_hint="--categorical")
     left_out: list[str] = []
     if not nodes:
-        rest = [name for name in frame.columns if name not in context]
+        rest = [name for name in frame.columns if name not in context and name not in of_rows.names]
         nodes = [name for name in rest if has_name(name) and is_mostly_numeric(frame[name])]
         left_out = [name for name in rest if name not in nodes]
     if len(nodes) < 2:
@@ -256,9 +323,30 @@ def choose_data(
             features[name] = numbers(frame, name, path, f" If '{name}' is a category, add --categorical {name}.")
         else:
             features[name] = categories(frame, name, path)
-    tables = [X, pd.DataFrame(features, index=frame.index)]
-    X, Z = complete_rows(tables, path, drop_missing, "Fill them, or add --drop-missing to drop these rows.")
-    return FitData(X, Z if context else None, len(frame) - len(X), left_out)
+    Z = pd.DataFrame(features, index=frame.index)
+    said = of_rows.read(frame, path)
+    remedy = "Fill them, or add --drop-missing to drop these rows."
+    needed = [Z, said.drop(columns=of_rows.may_be_empty)]
+    if impute:
+        Z, _ = complete_rows(needed, path, drop_missing, remedy)
+        X = X.loc[Z.index]
+    else:
+        X, Z, _ = complete_rows([X, *needed], path, drop_missing, f"{remedy} For variables there is --impute.")
+    return FitData(X, Z if context else None, len(frame) - len(X), left_out, of_rows.arguments(said.loc[X.index]))
+
+
+def _check_periods(periods: dict[str, float], context: list[str], categorical: list[str]) -> None:
+    """Raise if a cyclic feature is no numeric context feature."""
+    from contextualdag.checks import did_you_mean, listed
+
+    for name in periods:
+        if name not in context:
+            known = f"It has: {listed(context)}." if context else "There is no --context."
+            raise typer.BadParameter(
+                f"'{name}' is not in --context.{did_you_mean(name, context)} {known}", param_hint="--cyclic"
+            )
+        if name in categorical:
+            raise typer.BadParameter(f"'{name}' is in --categorical, too; it can be only one.", param_hint="--cyclic")
 
 
 def _check_folder(out: Path, overwrite: bool) -> None:
@@ -287,14 +375,14 @@ def _estimator(method: Method, settings: dict[str, Any]) -> "GraphEstimator":
 def _fit_and_save(model: "GraphEstimator", data: "FitData", out: Path) -> None:
     """Fit and save, with a checkpoint next to the model if the fit takes long; it is removed once the model is saved."""
     from contextualdag.cli.outcome import Stopped, resumable
-    from contextualdag.estimators import ContextualDAG
+    from contextualdag.estimators import BootstrapDAG, ContextualDAG
 
     n_features = 0 if data.Z is None else data.Z.shape[1]
     context = {0: "no context", 1: "1 context feature"}.get(n_features, f"{n_features} context features")
     typer.echo(f"Fitting {data.X.shape[1]} variables in {len(data.X)} rows with {context} ...", err=True)
-    if not isinstance(model, ContextualDAG):
+    if not isinstance(model, ContextualDAG | BootstrapDAG):
         with resumable("Nothing was written; run the same command to start again."):
-            model.fit(data.X, data.Z)
+            model.fit(data.X, data.Z, **data.more)
             model.save(out)
         return
     unfinished = unfinished_folder(out)
@@ -303,7 +391,7 @@ def _fit_and_save(model: "GraphEstimator", data: "FitData", out: Path) -> None:
     if unfinished.exists():
         typer.echo(f"Resuming from the checkpoint {unfinished}.", err=True)
     try:
-        model.fit(data.X, data.Z, checkpoint=unfinished)
+        model.fit(data.X, data.Z, checkpoint=unfinished, **data.more)
         model.save(out)
     except KeyboardInterrupt as error:
         if not unfinished.exists():

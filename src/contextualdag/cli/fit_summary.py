@@ -37,10 +37,14 @@ def summarise(model: "GraphEstimator", data: "FitData", out: Path, seconds: floa
     """
     import numpy as np
 
+    from contextualdag.estimators import BootstrapDAG
     from contextualdag.estimators.remarks import remarks
+    from contextualdag.estimators.summary import for_json, in_words
 
     contexts = model.typical_context() if data.Z is None else data.Z
-    n_edges = np.bincount(model.edges(contexts)["sample"], minlength=len(contexts))
+    # The probabilities of a bootstrap are not needed here, and would take long in so many contexts.
+    fitted = model.estimator_ if isinstance(model, BootstrapDAG) else model
+    n_edges = np.bincount(fitted.edges(contexts)["sample"], minlength=len(contexts))
     path = model.path_.drop(columns="selected").to_dict("records")
     return {
         "model": str(out),
@@ -51,7 +55,8 @@ def summarise(model: "GraphEstimator", data: "FitData", out: Path, seconds: floa
         "variables": list(data.X.columns),
         "context": [] if data.Z is None else list(data.Z.columns),
         "left_out": data.left_out,
-        "selection": model.selection,
+        "selection": fitted.selection,
+        "half_samples": model.n_resamples_ if isinstance(model, BootstrapDAG) else 0,
         "noise": model.noise_,
         "undirected": [list(pair) for pair in model.undirected_edges_],
         "outliers": model.outliers_,
@@ -59,6 +64,8 @@ def summarise(model: "GraphEstimator", data: "FitData", out: Path, seconds: floa
         "structure_scores": {name: asdict(score) for name, score in model.structure_scores_.items()},
         "explained": {name: float(value) for name, value in model.explained_.loc["mean"].dropna().items()},
         "context_test": None if model.context_test_ is None else asdict(model.context_test_),
+        "summary": for_json(model),
+        "summary_in_words": in_words(model),
         "remarks": remarks(model),
         "edges": {"mean": float(n_edges.mean()), "fewest": int(n_edges.min()), "most": int(n_edges.max())},
         "explained_variance_held_out": model.held_out_score_ if model.n_held_out_ else None,
@@ -82,7 +89,8 @@ def show(summary: dict[str, Any]) -> None:
         console.print(text, markup=False, soft_wrap=True)
 
     dropped = f", {summary['rows_dropped']} with missing values dropped" if summary["rows_dropped"] else ""
-    say(f"{summary['estimator']} in {summary['seconds']:g} s from {summary['rows']} rows{dropped}.")
+    halves = f" and {summary['half_samples']} halves of them" if summary["half_samples"] else ""
+    say(f"{summary['estimator']} in {summary['seconds']:g} s from {summary['rows']} rows{dropped}{halves}.")
     say(f"Variables ({len(summary['variables'])}): {', '.join(summary['variables'])}")
     if summary["context"]:
         say(f"Context ({len(summary['context'])}): {', '.join(summary['context'])}")
@@ -103,6 +111,8 @@ def show(summary: dict[str, Any]) -> None:
     say(f"Graphs have {count}{span} (selection: {selection}; graphs --edges shows other points).")
     if not edges["most"]:
         say("No edge improves the prediction of the held-out rows: no dependence was found, or there are too few rows.")
+    if summary["summary_in_words"]:
+        say(summary["summary_in_words"])
     if summary["rows_held_out"]:
         say(
             f"Explained variance of the {summary['rows_held_out']} held-out rows: "

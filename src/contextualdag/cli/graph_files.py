@@ -40,7 +40,7 @@ class Graphs:
         Which contexts are outside the range of the training data.
     edges : DataFrame
         One row per edge, with the columns sample (row of `contexts`, from 0), source, target, weight and
-        directed.
+        directed, and probability if the model tells it.
     """
 
     names: list[str]
@@ -50,7 +50,8 @@ class Graphs:
 
     def graph(self, sample: int) -> NamedGraph:
         """One graph with its context."""
-        rows = self.edges_of(sample)[list(Edge._fields)].itertuples(index=False, name=None)
+        edges = self.edges_of(sample)
+        rows = edges[[name for name in Edge._fields if name in edges]].itertuples(index=False, name=None)
         return NamedGraph(self.names, [Edge(*row) for row in rows], self.context_of(sample), bool(self.outside[sample]))
 
     @cached_property

@@ -10,6 +10,7 @@ from contextualdag.cli.options import (
     DecimalOption,
     DelimiterOption,
     EdgesOption,
+    ExplainedOption,
     ModelArgument,
     OverwriteOption,
 )
@@ -31,6 +32,16 @@ def graphs(
     ] = None,
     at: AtOption = None,
     edges: EdgesOption = None,
+    explained: ExplainedOption = None,
+    consensus: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            max=1,
+            metavar="P",
+            help="Graphs of the edges with a probability of at least P instead, for models of fit --bootstrap.",
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -58,7 +69,8 @@ def graphs(
     Tables have one row per edge: sample (the row of the contexts,
     from 0), source, target, weight, directed: false if the data do not
     tell the direction, and outside: whether the context is outside the
-    range of the training data, where a graph is a guess.
+    range of the training data, where a graph is a guess. Those of a
+    model of fit --bootstrap have the probability of each edge as well.
 
     Example: contextualdag graphs model --at age=30 --out graph.graphml
     """
@@ -71,8 +83,12 @@ def graphs(
         raise typer.BadParameter(
             "This option is for the table of --contexts, which is not given.", param_hint="--delimiter, --decimal"
         )
+    if consensus is not None and (edges is not None or explained is not None):
+        raise typer.BadParameter("Give --edges, --explained or --consensus, not two of them.", param_hint="--consensus")
     kind = _format(out, format_)
-    loaded = load_model(model, edges)
+    loaded = load_model(model, edges, explained)
+    if consensus is not None:
+        _use_consensus(loaded, consensus)
     if contexts is not None or at:
         require_context(loaded, "--at" if contexts is None else "--contexts")
     if contexts is None:
@@ -89,6 +105,18 @@ def graphs(
     else:
         _write(found, kind, out, overwrite)
         typer.echo(f"{out}: {_count(len(Z), 'graph')}, {_count(len(found.edges), 'edge')}.{_outside(found)}")
+
+
+def _use_consensus(model: "GraphEstimator", threshold: float) -> None:
+    """Make the graphs of a model those of the edges that are sure enough."""
+    from contextualdag.estimators import BootstrapDAG
+
+    if not isinstance(model, BootstrapDAG):
+        raise typer.BadParameter(
+            f"This model is a {type(model).__name__}, which does not tell how sure edges are. Fit it with --bootstrap 50.",
+            param_hint="--consensus",
+        )
+    model.set_params(selection="stability", threshold=threshold)
 
 
 def _format(out: Path | None, given: str | None) -> str | None:
@@ -160,9 +188,11 @@ def _show_one(found: "Graphs", sample: int, model: "GraphEstimator", console: "C
     if not len(edges):
         console.print("  no edges\n")
         return
-    table = Table("edge", "weight", box=box.SIMPLE)
+    more = ["probability"] if "probability" in edges else []
+    table = Table("edge", "weight", *more, box=box.SIMPLE)
     for row in edges.sort_values("weight", key=abs, ascending=False, kind="stable").itertuples(index=False):
-        table.add_row(escape(edge_text(row.source, row.target, row.directed)), f"{row.weight: .3f}")
+        sure = [f"{row.probability:.2f}"] if more else []
+        table.add_row(escape(edge_text(row.source, row.target, row.directed)), f"{row.weight: .3f}", *sure)
     console.print(table)
 
 
@@ -175,14 +205,22 @@ def _show_frequencies(found: "Graphs", console: "Console") -> None:
 
     n = len(found.contexts)
     console.print(f"{n} graphs with {len(found.edges) / n:.1f} edges on average.{_outside(found)}", soft_wrap=True)
-    table = Table("edge", "in % of graphs", "mean weight", "smallest", "largest", box=box.SIMPLE)
-    grouped = found.edges.groupby(["source", "target", "directed"])["weight"].agg(["size", "mean", "min", "max"])
+    by_edge = found.edges.groupby(["source", "target", "directed"])
+    grouped = by_edge["weight"].agg(["size", "mean", "min", "max"])
+    more = ["probability"] if "probability" in found.edges else []
+    if more:
+        grouped = grouped.assign(probability=by_edge["probability"].mean())
+    # With one more column there is less room for names.
+    first = ("in %", "mean") if more else ("in % of graphs", "mean weight")
+    table = Table("edge", *first, "smallest", "largest", *more, box=box.SIMPLE)
     for edge, row in grouped.sort_values("size", ascending=False, kind="stable").iterrows():
         weights = (f"{row[name]: .3f}" for name in ("mean", "min", "max"))
-        table.add_row(escape(edge_text(*edge)), f"{100 * row['size'] / n:.0f}", *weights)
+        sure = [f"{row['probability']:.2f}"] if more else []
+        table.add_row(escape(edge_text(*edge)), f"{100 * row['size'] / n:.0f}", *weights, *sure)
     console.print(table)
+    what = "Mean weight and probability" if more else "Mean"
     console.print(
-        "Mean, smallest and largest are over the graphs that have the edge. --out graphs.csv writes all graphs.",
+        f"{what}, smallest and largest are over the graphs that have the edge. --out graphs.csv writes all graphs.",
         soft_wrap=True,
     )
 

@@ -1,6 +1,8 @@
 """Options that several commands share: how they are declared, and how their values are read."""
 
 import csv
+import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -18,6 +20,13 @@ EdgesOption = Annotated[
     float | None,
     typer.Option(min=0, metavar="N", help="Use another point of the path: graphs with N edges on average."),
 ]
+ExplainedOption = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SHARE",
+        help="Only the strongest edges, as few as explain this share of what all of them explain, such as 0.9.",
+    ),
+]
 OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")]
 DelimiterOption = Annotated[
     str | None,
@@ -26,22 +35,49 @@ DelimiterOption = Annotated[
 DecimalOption = Annotated[str, typer.Option(metavar="SIGN", help="Decimal separator of a CSV.")]
 
 
-def split_names(names: str | None, option: str) -> list[str]:
-    """Names of an option, which are separated by commas; a name that contains a comma is in double quotes."""
+def split_names(names: str | Sequence[str] | None, option: str) -> list[str]:
+    """Names of an option, which are separated by commas; a name that contains a comma is in double quotes.
+
+    An option that was repeated has the names of all its values.
+    """
     from contextualdag.checks import listed
 
-    if names is None:
-        return []
-    try:
-        split = [name.strip() for name in next(csv.reader([names], skipinitialspace=True), [])]
-    except csv.Error as error:
-        raise typer.BadParameter(f"{names!r} cannot be split into names: {error}.", param_hint=option) from None
-    if not all(split) or not split:
-        raise typer.BadParameter(f"Comma-separated names were expected. Got {names!r}.", param_hint=option)
+    split: list[str] = []
+    for value in [names] if isinstance(names, str) else names or []:
+        try:
+            found = [name.strip() for name in next(csv.reader([value], skipinitialspace=True), [])]
+        except csv.Error as error:
+            raise typer.BadParameter(f"{value!r} cannot be split into names: {error}.", param_hint=option) from None
+        if not all(found) or not found:
+            raise typer.BadParameter(f"Comma-separated names were expected. Got {value!r}.", param_hint=option)
+        split += found
     twice = sorted({name for name in split if split.count(name) > 1})
     if twice:
         raise typer.BadParameter(f"Named more than once: {listed(twice)}.", param_hint=option)
     return split
+
+
+def read_periods(pairs: Sequence[str] | None) -> dict[str, float]:
+    """Cyclic features and their periods, from ``name=period`` pairs."""
+    found: dict[str, float] = {}
+    for pair in pairs or []:
+        name, _, text = (part.strip() for part in pair.rpartition("="))
+        if not name:
+            raise _bad_period(f"A name and its period were expected, such as hour=24. Got {pair!r}.")
+        try:
+            period = float(text)
+        except ValueError:
+            period = math.nan
+        if not 0 < period < math.inf:
+            raise _bad_period(f"The period of '{name}' must be a positive number. Got {text!r}.")
+        if name in found:
+            raise _bad_period(f"'{name}' is given twice.")
+        found[name] = period
+    return found
+
+
+def _bad_period(sentence: str) -> typer.BadParameter:
+    return typer.BadParameter(sentence, param_hint="--cyclic")
 
 
 def check_device(name: str) -> str:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from contextualdag.cli.options import AtOption, EdgesOption, ModelArgument, OverwriteOption
+from contextualdag.cli.options import AtOption, EdgesOption, ExplainedOption, ModelArgument, OverwriteOption
 
 
 def explore(
@@ -46,6 +46,7 @@ def report(
     out: Annotated[Path, typer.Option(help="HTML file to write.")] = Path("report.html"),
     at: AtOption = None,
     edges: EdgesOption = None,
+    explained: ExplainedOption = None,
     overwrite: OverwriteOption = False,
 ) -> None:
     """Write one HTML file that shows a model: graphs at typical contexts, what varies, the path, warnings, how to read it.
@@ -59,7 +60,7 @@ def report(
     from contextualdag.report.model import write_model_report
 
     check_output(out, overwrite)
-    loaded = load_model(model, edges)
+    loaded = load_model(model, edges, explained)
     if at:
         require_context(loaded, "--at")
     contexts = context_from_options(loaded, at) if at else None

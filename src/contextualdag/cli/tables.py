@@ -14,6 +14,7 @@ import typer
 
 from contextualdag.checks import did_you_mean, listed
 from contextualdag.errors import InvalidInputError, PersistenceError
+from contextualdag.tables import is_date, too_many_categories
 
 PARQUET = (".parquet", ".pq")
 NAMELESS = "unnamed column {}"  # row numbers, which programs write in front of a table, have no name in the header
@@ -253,13 +254,16 @@ def numbers(frame: pd.DataFrame, name: str, path: Path, hint: str = "") -> pd.Se
 
 def categories(frame: pd.DataFrame, name: str, path: Path) -> pd.Series:
     """A column as text or missing values. One whose values hardly repeat is refused."""
-    column = frame[name].map(str, na_action="ignore").astype(object)
-    distinct, there = column.nunique(), int(column.notna().sum())
-    if there > 3 and distinct > there / 2:
+    if is_date(frame[name].to_numpy()):
         raise InvalidInputError(
-            f"Column '{name}' of {path} has {distinct} different values in {there} rows, such as "
-            f"'{column.dropna().iloc[0][:40]}'; that is too many for a category. Leave it out or code it as a number."
+            f"Column '{name}' of {path} holds dates. Add a column that codes them as a number, such as days since a start, "
+            "for what changes as time goes by; or one with the month and --cyclic month=12, for what comes back."
         )
+    column = frame[name].map(str, na_action="ignore").astype(object)
+    there = column.dropna()
+    problem = too_many_categories(there.nunique(), len(there), there.iloc[0]) if len(there) else ""
+    if problem:
+        raise InvalidInputError(f"Column '{name}' of {path} {problem}")
     return column
 
 

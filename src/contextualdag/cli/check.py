@@ -1,0 +1,133 @@
+"""``contextualdag check``."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from contextualdag.cli.options import DecimalOption, DelimiterOption, split_names
+
+if TYPE_CHECKING:
+    from contextualdag.diagnostics import Finding
+
+
+def check(
+    data: Annotated[Path, typer.Argument(metavar="TABLE", help="CSV or Parquet file.", show_default=False)],
+    context: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAMES",
+            show_default="none; with --model, those of the model",
+            help="Context features: comma-separated columns. Text becomes categories.",
+        ),
+    ] = None,
+    nodes: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAMES",
+            show_default="all other numeric columns; with --model, those of the model",
+            help="Variables: comma-separated columns.",
+        ),
+    ] = None,
+    categorical: Annotated[
+        list[str] | None, typer.Option(metavar="NAMES", help="Context features whose numbers are codes of categories.")
+    ] = None,
+    model: Annotated[Path | None, typer.Option(metavar="FOLDER", help="A saved model to check on these rows, too.")] = None,
+    drop_missing: Annotated[bool, typer.Option("--drop-missing", help="Drop rows with missing values.")] = False,
+    delimiter: DelimiterOption = None,
+    decimal: DecimalOption = ".",
+    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+) -> None:
+    """Look for what may be wrong with a table, or with a model of it.
+
+    Nothing is fitted. With --model the graphs of the model are checked
+    on the rows of the table, and their independences are compared with
+    those of relabelled graphs. Findings are no failure: the exit code
+    is 0.
+
+    Example: contextualdag check data.csv --context age,site
+    """
+    import json
+
+    from contextualdag.cli.contexts import load_model
+    from contextualdag.cli.fit import choose_data
+    from contextualdag.cli.tables import read_table
+    from contextualdag.diagnostics import check_model, check_table, falsify
+    from contextualdag.diagnostics.falsification import FEWEST_ROWS
+
+    variables, features = split_names(nodes, "--nodes"), split_names(context, "--context")
+    codes = split_names(categorical, "--categorical")
+    loaded = None if model is None else load_model(model, None)
+    if loaded is not None:
+        variables = variables or list(loaded.names_)
+        features = features or [feature.name for feature in loaded.context_features_]
+        codes = codes or [feature.name for feature in loaded.context_features_ if not feature.is_number]
+    chosen = choose_data(read_table(data, delimiter, decimal, codes), data, variables, features, codes, drop_missing)
+    summary: dict[str, Any] = {
+        "table": str(data),
+        "rows": len(chosen.X),
+        "rows_dropped": chosen.n_dropped,
+        "variables": list(chosen.X.columns),
+        "context": [] if chosen.Z is None else list(chosen.Z.columns),
+        "left_out": chosen.left_out,
+        "findings": check_table(chosen.X, chosen.Z),
+    }
+    if loaded is not None:
+        typer.echo(f"Checking the model on {len(chosen.X)} rows ...", err=True)
+        Z = chosen.Z if loaded.context_features_ else None
+        summary |= {"model": str(model), "model_findings": check_model(loaded, chosen.X, Z)}
+        tested = falsify(loaded, chosen.X, Z, random_state=0) if len(chosen.X) >= FEWEST_ROWS else None
+        summary["falsification"] = tested
+    if as_json:
+        typer.echo(json.dumps(_as_json(summary), indent=2, allow_nan=False))
+    else:
+        _show(summary)
+
+
+def _as_json(summary: dict[str, Any]) -> dict[str, Any]:
+    """The summary as values that JSON can hold."""
+    shown = summary | {"findings": [asdict(finding) for finding in summary["findings"]]}
+    if "model" in summary:
+        tested = summary["falsification"]
+        shown["model_findings"] = [asdict(finding) for finding in summary["model_findings"]]
+        shown["falsification"] = None if tested is None else asdict(tested) | {"falsified": tested.falsified}
+        if tested is not None:
+            shown["falsification"]["violated_permuted"] = tested.violated_permuted.tolist()
+    return shown
+
+
+def _show(summary: dict[str, Any]) -> None:
+    """Print the findings for people, the most serious first."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+
+    def say(text: str) -> None:
+        console.print(text, markup=False, soft_wrap=True)
+
+    dropped = f", {summary['rows_dropped']} with missing values dropped" if summary["rows_dropped"] else ""
+    say(f"{summary['table']}: {summary['rows']} rows{dropped}.")
+    say(f"Variables ({len(summary['variables'])}): {', '.join(summary['variables'])}")
+    if summary["context"]:
+        say(f"Context ({len(summary['context'])}): {', '.join(summary['context'])}")
+    if summary["left_out"]:
+        say(f"Not used, because they are not numeric or have no name: {', '.join(summary['left_out'])}")
+    say("")
+    for finding in summary["findings"]:
+        say(_line(finding))
+    if not summary["findings"]:
+        say("Nothing was found that speaks against fitting graphs to this table.")
+    if "model" not in summary:
+        return
+    say(f"\nModel {summary['model']} on these rows:")
+    for finding in summary["model_findings"]:
+        say(_line(finding))
+    if not summary["model_findings"]:
+        say("Nothing was found that speaks against its graphs.")
+    if summary["falsification"] is not None:
+        say(summary["falsification"].verdict)
+
+
+def _line(finding: "Finding") -> str:
+    return f"{finding.severity.capitalize()} ({finding.name}): {finding.message}"

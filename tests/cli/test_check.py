@@ -1,0 +1,135 @@
+"""``contextualdag check``: what people and scripts read, and what it refuses."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from contextualdag import ContextualDAG, FixedDAG
+from contextualdag.cli import app
+from contextualdag.datasets import make_varying_dag
+from contextualdag.diagnostics import check_model, check_table, falsify
+
+N = 300
+NODES = ["mood", "[red]sleep", "stress", "pain"]
+
+
+@pytest.fixture(scope="module")
+def table():
+    data = make_varying_dag(N, 4, 1, n_edges=4, random_state=0)
+    site = np.where(np.arange(N) % 2, "1", "2")
+    return pd.DataFrame(data.X, columns=NODES).assign(age=data.Z[:, 0], site=site, name=[f"person {i}" for i in range(N)])
+
+
+@pytest.fixture(autouse=True)
+def _folder(table, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table.to_csv("data.csv", index=False)
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(app, ["check", *map(str, arguments)])
+
+
+def test_a_clean_table_is_one_sentence():
+    result = invoke("data.csv", "--context", "age,site", "--categorical", "site")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines() == [
+        "data.csv: 300 rows.",
+        "Variables (4): mood, [red]sleep, stress, pain",
+        "Context (2): age, site",
+        "Not used, because they are not numeric or have no name: name",
+        "",
+        "Nothing was found that speaks against fitting graphs to this table.",
+    ]
+
+
+def test_findings_are_those_of_the_library_and_no_failure(table):
+    table.assign(stress=table["mood"] - table["[red]sleep"], age=table["age"].fillna(0)).to_csv("tied.csv", index=False)
+    result = invoke("tied.csv", "--context", "age", "--nodes", "mood,[red]sleep,stress")
+    assert result.exit_code == 0, result.output
+    assert (
+        "Serious (function of other columns): Each of 'mood', '[red]sleep', 'stress' is a linear function of the others of "
+        "them. Edges there mean little; leave one out.\n" in result.stdout
+    )
+    shown = json.loads(invoke("tied.csv", "--context", "age", "--nodes", "mood,[red]sleep,stress", "--json").stdout)
+    frame = pd.read_csv("tied.csv")
+    expected = check_table(frame[NODES[:3]], frame[["age"]])
+    assert [finding["message"] for finding in shown["findings"]] == [finding.message for finding in expected]
+    assert shown["findings"][0]["columns"] == NODES[:3]
+    assert (shown["rows"], shown["variables"], shown["context"]) == (N, NODES[:3], ["age"])
+    assert "model" not in shown
+
+
+def test_a_table_without_context(table):
+    result = invoke("data.csv", "--nodes", "mood,pain")
+    assert result.exit_code == 0, result.output
+    assert "Context" not in result.stdout
+
+
+def test_missing_values(table):
+    table.assign(pain=table["pain"].where(table.index != 5)).to_csv("holes.csv", index=False)
+    result = invoke("holes.csv", "--context", "age")
+    assert result.exit_code == 1
+    assert "'pain' (1)" in result.stderr
+    result = invoke("holes.csv", "--context", "age", "--drop-missing")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("holes.csv: 299 rows, 1 with missing values dropped.\n")
+
+
+def test_european_tables(table):
+    table[NODES].to_csv("data.txt", index=False, sep=";", decimal=",")
+    result = invoke("data.txt", "--delimiter", ";", "--decimal", ",")
+    assert result.exit_code == 0, result.output
+    assert "Variables (4)" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["nothing.csv"], 1, "There is no file nothing.csv."),
+        (["data.csv", "--context", "agee"], 1, "Did you mean 'age'?"),
+        (["data.csv", "--context", "age", "--nodes", "age,mood"], 2, "not both"),
+        (["data.csv", "--categorical", "site"], 2, "Not in --context"),
+        (["data.csv", "--context", "age", "--model", "nowhere"], 1, "nowhere"),
+    ],
+)
+def test_bad_input_is_an_error(arguments, code, said):
+    result = invoke(*arguments)
+    assert result.exit_code == code
+    assert said in " ".join(result.stderr.replace("│", " ").split())
+
+
+@pytest.mark.slow
+def test_a_model_on_a_table(table):
+    X, Z = table[NODES], table[["age", "site"]]
+    quick = {"structure": "varying", "hidden_layers": (16,), "n_members": 1, "max_epochs": 40, "verbose": False}
+    model = ContextualDAG(random_state=0, device="cpu", **quick).fit(X, Z)
+    model.save("model")
+    result = invoke("data.csv", "--model", "model", "--json")  # columns and categories are those of the model
+    assert result.exit_code == 0, result.output
+    shown = json.loads(result.stdout)
+    assert (shown["variables"], shown["context"]) == (NODES, ["age", "site"])
+    assert [finding["name"] for finding in shown["model_findings"]] == [one.name for one in check_model(model, X, Z)]
+    outcome = falsify(model, X, Z, random_state=0)
+    assert shown["falsification"]["p_value"] == outcome.p_value
+    assert shown["falsification"]["falsified"] is outcome.falsified
+    assert len(shown["falsification"]["violated_permuted"]) == 100
+    text = invoke("data.csv", "--model", "model").stdout
+    assert "\nModel model on these rows:\n" in text
+    assert text.endswith(f"{outcome.verdict}\n")
+
+
+def test_a_model_without_context(table):
+    FixedDAG(random_state=0).fit(table[NODES]).save("fixed")
+    result = invoke("data.csv", "--model", "fixed")
+    assert result.exit_code == 0, result.output
+    table.head(10).to_csv("few.csv", index=False)
+    shown = json.loads(invoke("few.csv", "--model", "fixed", "--json").stdout)
+    assert shown["falsification"] is None
+    table.rename(columns={"pain": "ache"}).to_csv("other.csv", index=False)
+    result = invoke("other.csv", "--model", "fixed")
+    assert result.exit_code == 1
+    assert "no column 'pain'" in result.stderr

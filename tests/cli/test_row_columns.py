@@ -1,0 +1,92 @@
+"""Columns that say something of rows, in the terminal: the same as in Python."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from contextualdag import FixedDAG
+from contextualdag.cli import app
+from contextualdag.estimators import load_model
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.standard_normal((300, 3)), columns=["dose", "mood", "sleep"])
+    hit = np.arange(300) % 3 == 0
+    frame["mood"] = np.where(hit, 3 * rng.standard_normal(300), frame["mood"] + frame["dose"])
+    frame["sleep"] += frame["mood"]
+    both = np.arange(300) % 30 == 0
+    target = np.select([both, hit], ["mood; sleep", "mood"], "")
+    return frame.assign(target=target, count=np.arange(300) % 3, site=np.arange(300) // 10)
+
+
+@pytest.fixture(autouse=True)
+def _folder(table, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table.to_csv("data.csv", index=False)
+
+
+def invoke(*arguments):
+    command = ["fit", "data.csv", "--method", "fixed", "--out", "model", *arguments]
+    return CliRunner().invoke(app, command)
+
+
+def test_interventions_and_weights_as_in_python(table):
+    done = invoke("--interventions", "target", "--weight", "count", "--nodes", "dose,mood,sleep")
+    assert done.exit_code == 0, done.stderr
+    X = table[["dose", "mood", "sleep"]]
+    given = {"interventions": table["target"], "sample_weight": table["count"]}
+    expected = FixedDAG(random_state=0, device="auto").fit(X, **given)
+    found = load_model("model")
+    np.testing.assert_allclose(found.graph_, expected.graph_, rtol=1e-5)
+    assert found.graph_[0, 1] > 0.8
+
+
+def test_these_columns_are_no_variables(table):
+    done = invoke("--interventions", "target", "--weight", "count")
+    assert done.exit_code == 0, done.stderr
+    assert load_model("model").names_ == ["dose", "mood", "sleep", "site"]
+
+
+def test_rows_with_missing_values_are_dropped_with_what_is_said_of_them(table):
+    spoilt = table.copy()
+    spoilt.loc[7, "dose"] = spoilt.loc[8, "count"] = np.nan
+    spoilt.to_csv("data.csv", index=False)
+    options = ("--interventions", "target", "--weight", "count", "--nodes", "dose,mood,sleep")
+    refused = invoke(*options)
+    assert refused.exit_code != 0
+    assert "'dose' (1), 'count' (1)" in " ".join(refused.stderr.split())
+    assert invoke(*options, "--drop-missing").exit_code == 0
+    kept = table.drop(index=[7, 8])
+    given = {"interventions": kept["target"], "sample_weight": kept["count"]}
+    expected = FixedDAG(random_state=0).fit(kept[["dose", "mood", "sleep"]], **given)
+    np.testing.assert_allclose(load_model("model").graph_, expected.graph_, rtol=1e-5)
+
+
+def test_groups_as_in_python(table):
+    done = invoke("--groups", "site", "--nodes", "dose,mood,sleep")
+    assert done.exit_code == 0, done.stderr
+    expected = FixedDAG(random_state=0).fit(table[["dose", "mood", "sleep"]], groups=table["site"])
+    found = load_model("model")
+    np.testing.assert_allclose(found.graph_, expected.graph_, rtol=1e-5)
+    assert found.held_out_score_ == pytest.approx(expected.held_out_score_)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--interventions", "targets"], "has no column 'targets'. Did you mean 'target'?"),
+        (["--interventions", "site"], "which is not a variable"),
+        (["--weight", "dose", "--nodes", "dose,mood"], "The column 'dose' has another role already"),
+        (["--weight", "dose"], "weights are negative"),
+        (["--groups", "count"], "a fit with groups needs at least"),
+        (["--weight", "target"], "must hold finite numbers"),
+        (["--weight", "count", "--interventions", "count"], "The column 'count' has another role already"),
+    ],
+)
+def test_bad_columns(options, said):
+    done = invoke(*options)
+    assert done.exit_code != 0
+    assert said in " ".join(done.stderr.replace("│", " ").split())
