@@ -1,0 +1,70 @@
+"""How graphs are compared with the consensus, against a count by hand, and the page."""
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from benchmarks import real
+
+
+def by_hand(consensus, graph):
+    """The same scores of one graph, pair by pair."""
+    true, found = nx.DiGraph(consensus.astype(int)), nx.DiGraph(graph.astype(int))
+    counts = dict.fromkeys(("known", "pairs", "shared", "right", "distance"), 0)
+    for j in range(len(graph)):
+        for k in range(j):
+            ways = [{way for way in ((j, k), (k, j)) if one.has_edge(*way)} for one in (true, found)]
+            counts["known"] += bool(ways[0])
+            counts["pairs"] += bool(ways[1])
+            counts["shared"] += bool(ways[0]) and bool(ways[1])
+            counts["right"] += bool(ways[0]) and ways[0] == ways[1]
+            counts["distance"] += ways[0] != ways[1]
+    return counts
+
+
+def test_scores_against_the_consensus():
+    rng = np.random.default_rng(0)
+    one_way = np.triu(rng.random((6, 6)) < 0.5, 1)
+    order = rng.permutation(6)
+    consensus = one_way[order][:, order]
+    consensus[0], consensus[:, 0] = consensus[:, 0].copy(), consensus[0].copy()  # the directions at a node; makes cycles
+    graphs = np.triu(rng.random((20, 6, 6)) < 0.4, 1)
+    scores = real.against(consensus, graphs)
+    expected = [by_hand(consensus, graph) for graph in graphs]
+    for name in ("pairs", "shared", "right", "distance"):
+        assert scores[name] == pytest.approx(np.mean([one[name] for one in expected]))
+    assert scores["precision"] == pytest.approx(np.mean([one["shared"] / one["pairs"] for one in expected]))
+    assert scores["recall"] == pytest.approx(np.mean([one["shared"] / one["known"] for one in expected]))
+
+
+def test_the_consensus_against_itself_and_nothing():
+    graph = real.as_graph([("a", "b"), ("c", "b")], ["a", "b", "c"])
+    assert graph.tolist() == [[False, True, False], [False, False, False], [False, True, False]]
+    same = real.against(graph, graph[None])
+    assert (same["precision"], same["recall"], same["distance"], same["right"]) == (1, 1, 0, 2)
+    nothing = real.against(graph, np.zeros((1, 3, 3), dtype=bool))
+    assert (nothing["precision"], nothing["recall"], nothing["distance"]) == (0, 0, 2)
+
+
+def test_words_before_the_tables_stay(tmp_path, monkeypatch):
+    monkeypatch.setattr(real, "sachs_rows", lambda *_: [["ours"]])
+    monkeypatch.setattr(real, "other_rows", lambda *_: [["weather"]])
+    out = tmp_path / "real.md"
+    real.main([str(out)])
+    assert out.read_text().startswith("# Real data\n\n## Protein signalling\n\n| method |")
+    out.write_text("# Ours\n\nOur words.\n\n## Protein signalling\n\nold\n")
+    real.main([str(out)])
+    text = out.read_text()
+    assert text.startswith("# Ours\n\nOur words.\n\n## Protein signalling\n\n| method |")
+    assert "| weather |" in text
+    assert "old" not in text
+
+
+def test_december_is_next_to_january():
+    from contextualdag.datasets import load_weather
+
+    Z = load_weather().Z
+    waves = real.cyclic_context(Z).drop(columns="origin").to_numpy()
+    first = {month: waves[(Z["month"] == month) & (Z["hour"] == 0)][0] for month in (1, 2, 7, 12)}
+    assert np.linalg.norm(first[12] - first[1]) == pytest.approx(np.linalg.norm(first[2] - first[1]))
+    assert np.linalg.norm(first[7] - first[1]) == pytest.approx(2)
