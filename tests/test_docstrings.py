@@ -5,9 +5,12 @@ import re
 
 import pytest
 
-from contextualdag import graphs, projection
+from contextualdag import diagnostics, effects, graphs, projection
 
-PUBLIC = [getattr(module, name) for module in (graphs, projection) for name in module.__all__ if name != "check_batch"]
+PUBLIC = [
+    getattr(module, name) for module in (effects, graphs, projection) for name in module.__all__ if name != "check_batch"
+]
+PUBLIC += [diagnostics.check_table, diagnostics.check_model, diagnostics.falsify]
 
 
 @pytest.mark.parametrize("thing", PUBLIC, ids=lambda thing: thing.__name__)

@@ -2,7 +2,10 @@
 
 from typing import Any
 
-FIRST = ("first_graph", "several_contexts", "sparsity_map", "choosing_sparsity", "order_flip", "categorical_context")
+FIRST = (
+    *("first_graph", "several_contexts", "sparsity_map", "choosing_sparsity", "order_flip", "categorical_context"),
+    *("weather", "actg175", "sachs", "diabetes"),  # real data
+)
 
 
 class ReadingOrder:
