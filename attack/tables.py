@@ -7,6 +7,7 @@ must give these values and no others.
 import datetime
 import decimal
 import fractions
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -68,7 +69,7 @@ def _arrays() -> Iterator[Case]:
     yield Case("array backwards", lambda: BOTH[::-1][::-1], both)
     yield Case("array read only", _read_only, both)
     yield Case("array broadcast", lambda: np.broadcast_to(BOTH[:, :1], (N, 2)), (NUMBERS, NUMBERS))
-    yield Case("matrix", lambda: np.matrix(BOTH), both)
+    yield Case("matrix", _matrix, both)
     yield Case("array of complex", lambda: BOTH.astype(complex), None)
     yield Case("array of dates", lambda: np.array([DAYS, DAYS], dtype="M8[D]").T, None)
     yield Case("array of spans", lambda: np.array([SPANS, SPANS], dtype="m8[s]").T, None)
@@ -95,6 +96,12 @@ def _masked(dtype: str, holes: Any) -> Any:
     return np.ma.masked_array(BOTH.astype(dtype), holes)
 
 
+def _matrix() -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that it will be removed some day
+        return np.matrix(BOTH)
+
+
 def _read_only() -> Any:
     array = BOTH.copy()
     array.flags.writeable = False
@@ -116,7 +123,6 @@ def _sequences() -> Iterator[Case]:
     yield Case("list of complex numbers", lambda: [[1j, 1.0], [2.0, 3.0]] * 6, None)
     yield Case("list of objects", lambda: [[object(), 1.0], [2.0, 3.0]] * 6, None)
     yield Case("list of lists of lists", lambda: [[[1.0], [2.0]]] * N, None)
-    yield Case("empty list", list, None)
     yield Case("list of empty lists", lambda: [[]] * N, None)
     yield Case("generator", lambda: (row for row in BOTH.tolist()), None)
     yield Case("set", lambda: {1.0, 2.0}, None)
@@ -124,7 +130,7 @@ def _sequences() -> Iterator[Case]:
     yield Case("text", lambda: "1,2", None)
     yield Case("None", lambda: None, None)
     yield Case("number", lambda: 3.0, None)
-    yield Case("memory", partial(memoryview, np.ascontiguousarray(BOTH).data), both)
+    yield Case("memory", lambda: np.ascontiguousarray(BOTH).data, both)
     for kind in ("csr_array", "csc_array", "coo_array", "csr_matrix"):
         yield Case(f"sparse, {kind}", partial(getattr(sparse, kind), BOTH), None)
     for dtype in (torch.float16, torch.float32, torch.float64, torch.int8, torch.int64, torch.uint8):
@@ -359,12 +365,23 @@ def _variables() -> Iterator[Case]:
     yield from _numeric()
     for name, make, holes in _flags():
         yield Case(name, make, ((FLAGS_WITH_HOLES if holes else FLAGS_AS_NUMBERS),) * 2)
+    yield Case("empty list", list, None)
+    yield Case("series of pandas", lambda: pd.Series(NUMBERS, name="a"), None)
     for name, make, words in _words():
-        are_numbers = name == "pandas category of codes"
-        yield Case(name, make, (tuple(map(float, words)),) * 2 if are_numbers and words else None)
+        columns: tuple[Column, ...] | None = None
+        if name == "pandas category of codes" and words:
+            columns = (tuple(map(float, words)),) * 2
+        elif name == "pandas category of flags":
+            columns = (FLAGS_AS_NUMBERS,) * 2
+        yield Case(name, make, columns)
 
 
 def _contexts() -> Iterator[Case]:
+    yield Case("list of numbers", lambda: list(NUMBERS), (NUMBERS,))
+    yield Case("series of pandas", lambda: pd.Series(NUMBERS, name="a"), (NUMBERS,))
+    yield Case("series of polars", lambda: pl.Series("a", NUMBERS), (NUMBERS,))
+    yield Case("array of Arrow", lambda: pa.chunked_array([NUMBERS]), (NUMBERS,))
+    yield Case("list of text and numbers", lambda: [[*row] for row in zip(WORDS, NUMBERS, strict=True)], (WORDS, NUMBERS))
     for case in _numeric():
         has_holes = case.columns is not None and any(value != value for column in case.columns for value in column)
         yield Case(case.name, case.make, None if has_holes else case.columns)

@@ -34,7 +34,7 @@ def test_objects_that_are_all_numbers_are_numbers():
     np.testing.assert_array_equal(values, FRAME)
     with pytest.raises(InvalidInputError, match=r"how many: 'a' \(2\)"):
         read_variables(FRAME.astype(object).assign(a=[None, pd.NA, 1]))
-    with pytest.raises(InvalidInputError, match="objects such as True"):
+    with pytest.raises(InvalidInputError, match="a mixture of numbers and true or false"):
         read_variables(FRAME.astype(object).assign(a=[True, 1, 2]))
 
 

@@ -13,8 +13,9 @@ import pandas as pd
 import typer
 
 from contextualdag.checks import did_you_mean, listed
+from contextualdag.columns import is_date
 from contextualdag.errors import InvalidInputError, PersistenceError
-from contextualdag.tables import is_date, too_many_categories
+from contextualdag.tables import too_many_categories
 
 PARQUET = (".parquet", ".pq")
 NAMELESS = "unnamed column {}"  # row numbers, which programs write in front of a table, have no name in the header

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from contextualdag.checks import optional_module
+from contextualdag.columns import columns, has_names
 from contextualdag.cpdag import cpdag
 from contextualdag.errors import InvalidInputError
 from contextualdag.export import NamedGraph, Value, as_causallearn, as_frame, as_networkx
-from contextualdag.tables import Array, columns, has_names
+from contextualdag.tables import Array
 
 if TYPE_CHECKING:
     import networkx

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from contextualdag.checks import did_you_mean, is_integer, listed
+from contextualdag.columns import columns, has_names
 from contextualdag.errors import InvalidInputError
-from contextualdag.tables import Array, Flags, columns, has_names
+from contextualdag.tables import Array, Flags
 from contextualdag.training.data import Rows
 
 if TYPE_CHECKING:
