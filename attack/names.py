@@ -52,7 +52,7 @@ ALLOWED: dict[str, tuple[str, str, str, str]] = {
     "one name, composed and not": ("\u00e9", "e\u0301", "\u212b", "\u00c5"),
     "names of our own": ("x1", "z1", "unnamed column 1", "mean"),
     "features of our own": ("sine of a", "a=b", "a", "cosine of a"),
-    "arrows": ("a → b", "a", "b", "→"),
+    "arrows": ("a → a", "a", "a → b", "→"),
     "right to left": ("א", "ب", "א b", "\u202ea"),
     "marks of direction": ("\u202eabc\u202c", "\u2066a", "\u200fb", "a\u2069"),
     "look alike": ("a", "а", "ａ", "α"),

@@ -99,12 +99,7 @@ def _as_json(summary: dict[str, Any]) -> dict[str, Any]:
 
 def _show(summary: dict[str, Any]) -> None:
     """Print the findings for people, the most serious first."""
-    from rich.console import Console
-
-    console = Console(highlight=False)
-
-    def say(text: str) -> None:
-        console.print(text, markup=False, soft_wrap=True)
+    from contextualdag.cli.terminal import say
 
     dropped = f", {summary['rows_dropped']} with missing values dropped" if summary["rows_dropped"] else ""
     say(f"{summary['table']}: {summary['rows']} rows{dropped}.")

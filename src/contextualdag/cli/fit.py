@@ -21,6 +21,7 @@ from contextualdag.cli.options import (
     split_names,
 )
 from contextualdag.cli.row_columns import GroupsOption, InterventionsOption, RowColumns, WeightOption
+from contextualdag.cli.terminal import say
 
 if TYPE_CHECKING:
     import pandas
@@ -408,7 +409,7 @@ def _warnings_as_lines() -> Iterator[None]:
     """Show warnings of the library as lines on stderr."""
 
     def show(message: Warning | str, *_: object, **__: object) -> None:
-        typer.echo(f"Warning: {message}", err=True)
+        say(f"Warning: {message}", err=True)
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)

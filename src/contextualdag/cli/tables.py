@@ -15,6 +15,7 @@ import typer
 from contextualdag.checks import did_you_mean, listed
 from contextualdag.columns import is_date
 from contextualdag.errors import InvalidInputError, PersistenceError
+from contextualdag.export import as_cell, quoting
 from contextualdag.tables import too_many_categories
 
 PARQUET = (".parquet", ".pq")
@@ -70,9 +71,12 @@ def table_format(path: Path) -> str:
 
 
 def table_bytes(frame: pd.DataFrame, kind: str) -> bytes:
-    """A table as csv or parquet."""
+    """A table as csv, in which names are no formulas, or parquet."""
     if kind == "csv":
-        return bytes(frame.to_csv(index=False).encode())
+        texts = [name for name in frame if _is_text(frame[name])]
+        cells = {name: frame[name].map(lambda value: as_cell(value) if isinstance(value, str) else value) for name in texts}
+        found = (value for column in cells.values() for value in column.unique() if isinstance(value, str))
+        return bytes(frame.assign(**cells).to_csv(index=False, quoting=quoting(found), lineterminator="\n").encode())
     require_pyarrow()
     stream = io.BytesIO()
     frame.to_parquet(stream, index=False, engine="pyarrow")

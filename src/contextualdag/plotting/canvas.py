@@ -11,6 +11,7 @@ import numpy as np
 from contextualdag.colours import DARK, LIGHT, Palette
 from contextualdag.errors import InvalidInputError
 from contextualdag.plotting.layout import layered_layout
+from contextualdag.printable import printable, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -95,7 +96,7 @@ class Canvas:
         for text, place, strong, size in zip(self.labels.texts, self.data, important, self.labels.sizes, strict=True):
             self._box(place, size, colors.node, colors.border if strong else colors.faint, strong)
             self.ax.annotate(
-                text.replace("$", r"\$"),
+                without_formulas(text),
                 tuple(place),
                 ha="center",
                 va="center",
@@ -140,12 +141,23 @@ def size_in_points(ax: "Axes") -> tuple[float, float]:
     return max(72 * inches.width, 40.0), max(72 * inches.height, 40.0)
 
 
+def plain(text: str) -> str:
+    """A name as matplotlib shall draw it, letter by letter: no formula, no hidden characters, and not too long."""
+    return without_formulas(shortened(printable(text)))
+
+
+def without_formulas(text: str) -> str:
+    """A text in which matplotlib sees no formula."""
+    return text.replace("$", r"\$")
+
+
 def title(ax: "Axes", words: str, *, warn: bool = False) -> None:
     """Set a small title, broken into lines that fit the width of the Axes."""
     colors, width = palette_of(ax), size_in_points(ax)[0]
     size = 10.0 if width > 250 else 8.0
-    lines = [line for part in words.split("\n") for line in textwrap.wrap(part, max(int(width / (0.52 * size)), 12))]
-    ax.set_title("\n".join(lines), fontsize=size, color=colors.warning if warn else colors.text)
+    parts = [printable(part) for part in words.split("\n")]
+    lines = [line for part in parts for line in textwrap.wrap(part, max(int(width / (0.52 * size)), 12))]
+    ax.set_title(without_formulas("\n".join(lines)), fontsize=size, color=colors.warning if warn else colors.text)
 
 
 def edges_by_strength(W: np.ndarray) -> list[tuple[int, int]]:
@@ -185,7 +197,7 @@ class Labels:
 
 def fit_labels(names: Sequence[str], width: float, height: float) -> Labels:
     """Choose the largest font with which the names leave room for the edges in a picture of this size in points."""
-    texts = [_broken(str(name)) for name in names]
+    texts = [_broken(printable(str(name))) for name in names]
     padding = 0.4  # around the text, as a multiple of the font size
     while True:
         extents = np.array([_extent(text) for text in texts])
@@ -227,9 +239,7 @@ def _extent(text: str) -> tuple[float, float]:
     from matplotlib.textpath import TextPath
 
     lines = text.split("\n")
-    widths = [
-        TextPath((0, 0), line.replace("$", r"\$"), size=100).get_extents().width / 100 for line in lines if line.strip()
-    ]
+    widths = [TextPath((0, 0), without_formulas(line), size=100).get_extents().width / 100 for line in lines if line.strip()]
     return max(widths, default=0.5), 0.75 + 1.2 * (len(lines) - 1)
 
 

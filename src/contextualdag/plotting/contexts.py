@@ -8,6 +8,7 @@ import numpy as np
 from contextualdag.checks import did_you_mean, listed
 from contextualdag.contexts import N_QUANTILES, ContextFeature
 from contextualdag.errors import InvalidInputError
+from contextualdag.printable import printable, shortened
 
 if TYPE_CHECKING:
     import pandas
@@ -98,7 +99,8 @@ def varying_features(model: GraphModel) -> list[str]:
 
 def context_text(model: GraphModel, context: "pandas.DataFrame", most: int = 8) -> str:
     """A context for a title: at most `most` features, without those that never varied."""
-    parts = [f"{name} = {value_text(context[name].iloc[0])}" for name in varying_features(model)]
+    values = {name: value_text(context[name].iloc[0]) for name in varying_features(model)}
+    parts = [f"{shortened(printable(name))} = {shortened(printable(value))}" for name, value in values.items()]
     # No-break spaces, so that a long title is broken between features only.
     parts = [part.replace(" ", "\N{NO-BREAK SPACE}") for part in parts]
     return ", ".join(parts[:most]) + (f" and {len(parts) - most} more" if len(parts) > most else "")
@@ -145,7 +147,9 @@ def contexts_along(
 
     n = len(next(iter(values.values())))
     table = pd.concat([model.typical_context() if context is None else context] * n, ignore_index=True)
-    return table.assign(**{name: list(column) for name, column in values.items()})
+    for name, column in values.items():
+        table[name] = list(column)
+    return table
 
 
 def drawn_contexts(model: GraphModel, n: int = N_DRAWN) -> "pandas.DataFrame":
