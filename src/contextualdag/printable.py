@@ -28,7 +28,7 @@ def shortened(text: str, most: int = 40) -> str:
     --------
     >>> from contextualdag.printable import shortened
     >>> shortened("systolic blood pressure (mmHg)", 20)
-    'systolic bl…e (mmHg)'
+    'systolic blo… (mmHg)'
     """
     last = (most - 1) * 2 // 5
     return text if len(text) <= most else f"{text[: most - 1 - last]}…{text[len(text) - last :]}"
