@@ -20,6 +20,7 @@ from contextualdag.errors import InvalidInputError
 
 Column = NDArray[Any]
 
+TABLE, VECTOR = "a table: rows are samples, columns variables", "a sequence with one value for each row"
 DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
 
 
@@ -39,9 +40,18 @@ def columns(table: Any, what: str, prefix: str) -> tuple[list[Column], list[str]
     if not names and what == "Z":
         raise InvalidInputError("Z has no columns.")
     _check_names(names, what)
-    for name, column in zip(names, found, strict=True):
-        _check_meaning(column, name, what)
     return found, names
+
+
+def vector(given: Any, what: str) -> Column:
+    """One value for each row, from a sequence, an array or a series; errors call it `what`."""
+    if nw.dependencies.is_into_series(given):
+        return _values(nw.from_native(given, series_only=True))
+    array = _as_array(given, what, VECTOR)
+    if array.ndim != 1:
+        got = f"shape {array.shape}" if array.ndim else f"a {type(given).__name__}"
+        raise InvalidInputError(f"{what} must be {VECTOR}. Got {got} instead.")
+    return _settled(array)
 
 
 def has_names(table: Any) -> bool:
@@ -157,8 +167,8 @@ def _values(series: "nw.Series[Any]") -> Column:
     return _settled(np.fromiter(series.to_list(), dtype=object, count=len(series)))
 
 
-def _array(table: Any, what: str) -> Column:
-    """A table that is no data frame as an array (n, p), with missing values where it is masked."""
+def _as_array(table: Any, what: str, expected: str) -> Column:
+    """What is no data frame as an array, with missing values where it is masked."""
     if issparse(table):
         raise InvalidInputError(f"{what} is sparse; sparse data are not supported. Pass a dense array: {what}.toarray().")
     if hasattr(table, "detach"):
@@ -168,19 +178,21 @@ def _array(table: Any, what: str) -> Column:
         if array.dtype.kind in "US" and not hasattr(table, "dtype"):
             array = np.asarray(table, dtype=object)  # a list that mixes numbers and text
     except (TypeError, ValueError) as error:
-        raise InvalidInputError(
-            f"{what} must be a table: rows are samples, columns variables. {_ragged(table, error)}"
-        ) from None
+        raise InvalidInputError(f"{what} must be {expected}. {_ragged(table, error)}") from None
     if array.dtype.names is not None:
         raise InvalidInputError(f"{what} is an array of records. Pass it as a data frame: pandas.DataFrame({what}).")
+    return array
+
+
+def _array(table: Any, what: str) -> Column:
+    """A table that is no data frame as an array (n, p)."""
+    array = _as_array(table, what, TABLE)
     if array.ndim == 1 and what == "Z":  # one context feature
         array = array[:, None]
     if array.ndim != 2:
         got = f"shape {array.shape}" if array.ndim or isinstance(table, np.ndarray) else f"a {type(table).__name__}"
         ragged = " Its rows have different lengths." if array.dtype == object and array.ndim == 1 else ""
-        raise InvalidInputError(
-            f"{what} must be a table: rows are samples, columns variables. Got {got} instead.{ragged} Reshape your data."
-        )
+        raise InvalidInputError(f"{what} must be {TABLE}. Got {got} instead.{ragged} Reshape your data.")
     if array.dtype.kind == "c":
         raise InvalidInputError(f"{what} holds complex numbers. Complex data not supported.")
     return array
@@ -237,15 +249,21 @@ def _as_float(number: Any) -> float:
         return float("inf")
 
 
-def _check_meaning(column: Column, name: str, what: str) -> None:
-    """Raise if a column holds what is neither a number, nor true or false, nor a date, nor text."""
-    if is_numeric(column) or column.dtype.kind in "bmMU" or is_date(column):
+def check_meaning(column: Column, name: str, what: str) -> None:
+    """Raise if a column holds what is neither a number, nor true or false, nor a date, nor text that can be written."""
+    if is_numeric(column) or column.dtype.kind in "bmM" or is_date(column):
         return
     strange = [value for value in _there(column) if not isinstance(value, str | Real | Decimal | bool | np.bool_)]
     if strange:
         raise InvalidInputError(
             f"Column '{name}' of {what} holds objects of {type(strange[0])}, such as {_shortened(strange[0])}. "
             "It must hold numbers or text: convert it, or leave it out."
+        )
+    broken = [value for value in _there(column) if isinstance(value, str) and not is_unicode(value)]
+    if broken:
+        raise InvalidInputError(
+            f"Column '{name}' of {what} holds {_shortened(broken[0])}, with half a character (a lone surrogate), which no "
+            "file can hold. Rename the category."
         )
 
 

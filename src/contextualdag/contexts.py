@@ -19,6 +19,7 @@ from contextualdag.checks import did_you_mean, listed
 from contextualdag.columns import (
     as_floats,
     as_text,
+    check_meaning,
     columns,
     described,
     has_names,
@@ -26,7 +27,6 @@ from contextualdag.columns import (
     is_flags,
     is_missing,
     is_numeric,
-    is_unicode,
 )
 from contextualdag.errors import InvalidInputError, InvalidParameterError
 from contextualdag.tables import Array, category_levels, check_finite, check_size, too_many_categories, varying
@@ -133,6 +133,7 @@ class ContextEncoder:
         levels = category_levels(Z)
         kinds: list[tuple[str, ...] | None] = []
         for name, column in zip(names, found, strict=True):
+            check_meaning(column, name, "Z")
             _refuse_dates(column, name)
             if is_numeric(column) and name not in levels:
                 kinds.append(None)
@@ -211,6 +212,7 @@ class ContextEncoder:
             )
         encoded: list[NDArray[Any]] = []
         for name, categories, column in zip(self.names, self.categories, found, strict=True):
+            check_meaning(column, name, "Z")
             if name in self.cycles:
                 encoded += _sine_and_cosine(_number(column, name), name, self.cycles[name][1])
             elif categories is None:
@@ -329,12 +331,6 @@ def _refuse_dates(column: NDArray[Any], name: str) -> None:
 def _learn_categories(column: NDArray[Any], name: str) -> tuple[str, ...]:
     values = as_text(column)
     different = sorted(set(values))
-    broken = [value for value in different if not is_unicode(value)]
-    if broken:
-        raise InvalidInputError(
-            f"Context column '{name}' holds {broken[0]!r}, with half a character (a lone surrogate), which no file can "
-            "hold. Rename the category."
-        )
     problem = too_many_categories(len(different), len(values), values[0]) if values else ""
     if problem:
         raise InvalidInputError(f"Context column '{name}' {problem}")

@@ -8,7 +8,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from contextualdag.columns import as_floats, columns, described, has_names, is_date, is_flags, is_numeric
+from contextualdag.columns import as_floats, check_meaning, columns, described, has_names, is_date, is_flags, is_numeric
 from contextualdag.errors import InvalidInputError
 
 Array = NDArray[np.float64]
@@ -31,6 +31,7 @@ def read_variables(X: Any, with_missing: bool = False) -> tuple[Array, list[str]
     if not found:
         raise InvalidInputError(f"X has 0 feature(s) (shape=({len(X)}, 0)) while a minimum of 2 is required.")
     for name, column in zip(names, found, strict=True):
+        check_meaning(column, name, "X")
         if is_date(column):
             raise InvalidInputError(
                 f"X must hold numbers, and its column '{name}' holds dates. Drop it, or code it as a number, such as days "

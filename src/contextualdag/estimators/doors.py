@@ -223,6 +223,8 @@ def _check_may_be_left_out(model: Any, needs_means: bool) -> None:
 
 def _one_row(z: Any) -> Any:
     # A list may mix numbers and categories; NumPy would otherwise convert all of them to text.
+    if has_names(z):
+        columns(z, "z", "z")  # that it is a data frame in memory
     row = z if has_names(z) else np.atleast_2d(z if isinstance(z, np.ndarray) else np.asarray(z, dtype=object))
     if len(row) != 1:
         raise InvalidInputError(

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from contextualdag.checks import did_you_mean, is_integer, listed
-from contextualdag.columns import columns, has_names
+from contextualdag.columns import as_floats, columns, has_names, is_flags, is_missing, is_numeric, vector
 from contextualdag.errors import InvalidInputError
-from contextualdag.tables import Array, Flags
+from contextualdag.tables import MOST, Array, Flags
 from contextualdag.training.data import Rows
 
 if TYPE_CHECKING:
@@ -191,10 +191,10 @@ def check_enough_rows(intervened: Flags, names: Sequence[str]) -> None:
 
 def read_weights(given: Any, n: int, what: str = "sample_weight") -> Array:
     """Weights of n rows, not negative and not all zero."""
-    try:
-        weights: Array = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InvalidInputError(f"{what} must hold a number for each of the {n} rows.") from None
+    column = vector(given, what)
+    if not is_numeric(column) and not is_flags(column):
+        raise InvalidInputError(f"{what} must hold a number for each of the {n} rows.")
+    weights = as_floats(column)
     if weights.shape != (n,):
         raise InvalidInputError(f"{what} must have the shape ({n},), one weight for each row. Got {weights.shape} instead.")
     for wrong, kind in ((~np.isfinite(weights), "missing or infinite"), (weights < 0, "negative")):
@@ -203,18 +203,22 @@ def read_weights(given: Any, n: int, what: str = "sample_weight") -> Array:
                 f"{what} must be finite and not negative. {wrong.sum()} of {n} weights are {kind}; the first is that of row "
                 f"{int(wrong.argmax())}, counted from 0."
             )
-    if not weights.any():
+    largest = weights.max(initial=0)
+    if not largest:
         raise InvalidInputError(f"{what} is zero for all {n} rows, so none is left to learn from.")
-    return weights
+    return weights if 1 / MOST < largest < MOST else weights / largest  # sums are finite
 
 
 def take(table: Any, rows: Flags) -> Any:
     """Some rows of a table, an array or a sequence."""
     if has_names(table):
-        return nw.from_native(table, eager_only=True)[np.flatnonzero(rows).tolist()].to_native()
+        places = np.flatnonzero(rows)
+        if hasattr(table, "take"):  # of pandas and of pyarrow, whose batches of records narwhals does not know
+            return table.take(places)
+        return nw.from_native(table, eager_only=True)[places.tolist()].to_native()
     if isinstance(table, list | tuple):
         return [entry for entry, is_taken in zip(table, rows, strict=True) if is_taken]
-    return np.asarray(table)[rows]
+    return np.asanyarray(table)[rows]  # masks are kept
 
 
 def _is_mask(given: Any) -> bool:
@@ -250,7 +254,7 @@ def _mask(given: Any, n: int, names: Sequence[str], what: str) -> Flags:
                 f"{listed(names)}. To name the targets of each row, pass a sequence of names instead."
             )
         name = label if named else names[place]
-        wrong = np.array([value not in (0, 1) for value in column.tolist()])
+        wrong = np.array([is_missing(value) or value not in (0, 1) for value in column.tolist()])
         if wrong.any():
             raise InvalidInputError(
                 f"{what} must be boolean, or hold only zeros and ones. Its column '{name}' has {wrong.sum()} other values, "
@@ -287,7 +291,7 @@ def _targets(given: Any, n: int, names: Sequence[str], what: str) -> Flags:
 
 def _names_in(entry: Any, names: Sequence[str]) -> list[Any]:
     """The targets that one entry names: none, one, or several."""
-    if entry is None or (isinstance(entry, float | np.floating) and np.isnan(entry)) or type(entry).__name__ == "NAType":
+    if is_missing(entry) or entry is np.ma.masked:
         return []
     if isinstance(entry, str):
         if entry in names:

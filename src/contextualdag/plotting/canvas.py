@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from contextualdag.checks import shown
 from contextualdag.colours import DARK, LIGHT, Palette
 from contextualdag.errors import InvalidInputError
 from contextualdag.plotting.layout import layered_layout
@@ -50,9 +51,14 @@ class Canvas:
         labels = fit_labels(names, width, height)
         if places is None:
             places = layered_layout(graphs, aspect=width / height, sizes=labels.sizes / (width, height))
-        places = np.asarray(places, dtype=float)
+        try:
+            places = np.asarray(places, dtype=float)
+        except (TypeError, ValueError):
+            raise InvalidInputError(f"places must hold numbers. Got {shown(places)} instead.") from None
         if places.shape != (len(names), 2):
             raise InvalidInputError(f"places must have the shape ({len(names)}, 2). Got {places.shape} instead.")
+        if not np.isfinite(places).all():
+            raise InvalidInputError(f"places must be finite. Got {shown(places.tolist(), 80)} instead.")
         low, high = places.min(0), places.max(0)
         share = np.minimum((labels.sizes.max(0) / 2 + 6) / (width, height), 0.45)
         span = np.where(high > low, high - low, 1.0)
