@@ -78,6 +78,7 @@ def test_constant_but_for_rounding():
     columns[3, 1] += 1e-6
     assert varying(columns).tolist() == [False, False, False, True, True]
     assert np.full(3, 0.1).std() > 0  # why the standard deviation does not tell
+    assert varying(np.array([[0.0, 0.0], [5e-324, 1e-160]])).tolist() == [False, True]
 
 
 def test_too_many_categories():

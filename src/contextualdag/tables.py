@@ -17,6 +17,7 @@ Flags = NDArray[np.bool_]
 ROUNDING = 1e-12  # range of a column, as a share of its largest value, up to which it is one number with rounding errors
 LARGEST = float(np.finfo(np.float32).max)
 MOST = 1e150  # squares are finite up to here
+SMALLEST = 1e-200  # range of a column that is a constant, however small its values
 WIDE = 1e30  # ratio of values of which scaling leaves nothing of the smaller
 FEW_VALUES = 3  # which may all be different without being too many categories
 LIKE_A_DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T].*)?")
@@ -91,7 +92,7 @@ def varying(values: Array) -> Flags:
     if not len(values):
         return np.zeros(values.shape[1], dtype=bool)
     low, high = values.min(0), values.max(0)
-    moves: Flags = high - low > ROUNDING * np.maximum(np.abs(low), np.abs(high))
+    moves: Flags = high - low > np.maximum(ROUNDING * np.maximum(np.abs(low), np.abs(high)), SMALLEST)
     return moves
 
 

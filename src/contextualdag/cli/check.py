@@ -115,7 +115,8 @@ def _show(summary: dict[str, Any]) -> None:
         say("Nothing was found that speaks against fitting graphs to this table.")
     if "model" not in summary:
         return
-    say(f"\nModel {summary['model']} on these rows:")
+    say("")
+    say(f"Model {summary['model']} on these rows:")
     for finding in summary["model_findings"]:
         say(_line(finding))
     if not summary["model_findings"]:

@@ -106,7 +106,7 @@ def context_from_options(model: "GraphEstimator", at: list[str]) -> pd.DataFrame
             raise _bad(f"The model has no context feature '{name}'.{near} It has: {listed(list(features))}.")
         if name in given:
             raise _bad(f"'{name}' is given twice.")
-        given[name] = _value(features[name], pair[len(name) + 1 :].strip())
+        given[name] = _value(features[name], pair[len(name) + 1 :])
     for name, value in given.items():
         context[name] = [value]
     return context
@@ -135,7 +135,7 @@ def describe_outside(model: "GraphEstimator", context: pd.Series) -> str:
 def _value(feature: "ContextFeature", value: str) -> float | str:
     if not feature.is_number:
         known = list(feature.shares)
-        category = find_category(value, known)
+        category = find_category(value, known) or find_category(value.strip(), known)
         if category is None:
             raise _bad(f"'{value}' is no category of '{feature.name}'.{did_you_mean(value, known)} It has: {listed(known)}.")
         return category

@@ -161,6 +161,7 @@ def _show(model: "GraphEstimator", held: "pd.DataFrame", table: "pd.DataFrame", 
         ]
         show_table(list(table.columns), rows, numbers)
     else:
-        say("  no effects\n")
+        say("  no effects")
+        say("")
     for sentence in directions(model):
         say(f"{sentence} Effects are those of one possible graph.")

@@ -175,7 +175,8 @@ def _show_one(found: "Graphs", sample: int, model: "GraphEstimator") -> None:
         say(f"Outside the training data, so a guess: {describe_outside(model, found.contexts.iloc[sample])}.")
     edges = found.edges_of(sample)
     if not len(edges):
-        say("  no edges\n")
+        say("  no edges")
+        say("")
         return
     more = ["probability"] if "probability" in edges else []
     rows = []

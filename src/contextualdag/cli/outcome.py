@@ -104,4 +104,5 @@ def _log_to_stderr(debug: bool) -> Iterator[None]:
 
 class _Echo(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
-        say(self.format(record), err=True)
+        for line in self.format(record).splitlines():
+            say(line, err=True)

@@ -9,8 +9,8 @@ from contextualdag.printable import printable
 
 
 def say(text: str, err: bool = False) -> None:
-    """Print a paragraph, which is not broken; line breaks in it are kept."""
-    typer.echo("\n".join(printable(line) for line in text.split("\n")), err=err)
+    """Print a paragraph, which is not broken into lines."""
+    typer.echo(printable(text), err=err)
 
 
 def show_table(columns: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[str] = (), title: str = "") -> None:
@@ -32,6 +32,7 @@ def show_table(columns: Sequence[str], rows: Iterable[Sequence[str]], numbers: S
 def write_data(content: bytes) -> None:
     """Write a file to the standard output as it is; on a terminal hidden characters are written out."""
     if sys.stdout.isatty():
-        say(content.decode().rstrip("\n"))
+        for line in content.decode().splitlines():
+            say(line)
     else:
         typer.echo(content, nl=False)

@@ -32,8 +32,15 @@ def _finite(make: "Callable[Parameters, Dataset]") -> "Callable[Parameters, Data
             with np.errstate(all="ignore"):
                 data = make(*arguments, **named)
             problem = "" if np.isfinite(data.X).all() and np.isfinite(data.W).all() else "numbers are not finite"
-        except (np.linalg.LinAlgError, OverflowError, MemoryError) as error:
-            problem = str(error)
+        except InvalidParameterError:
+            raise
+        except (
+            np.linalg.LinAlgError,
+            OverflowError,
+            MemoryError,
+            ValueError,
+        ) as error:  # the last two from NumPy, for sizes
+            problem = str(error).rstrip(".")
         if problem:
             raise InvalidParameterError(f"{make.__name__} cannot simulate with parameters this extreme: {problem}.")
         return data

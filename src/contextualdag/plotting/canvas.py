@@ -147,9 +147,9 @@ def size_in_points(ax: "Axes") -> tuple[float, float]:
     return max(72 * inches.width, 40.0), max(72 * inches.height, 40.0)
 
 
-def plain(text: str) -> str:
-    """A name as matplotlib shall draw it, letter by letter: no formula, no hidden characters, and not too long."""
-    return without_formulas(shortened(printable(text)))
+def plain(text: str, most: int = 40) -> str:
+    """A name as matplotlib shall draw it, letter by letter: no formula, no hidden characters, and `most` letters."""
+    return without_formulas(shortened(printable(text), most))
 
 
 def without_formulas(text: str) -> str:
@@ -203,7 +203,7 @@ class Labels:
 
 def fit_labels(names: Sequence[str], width: float, height: float) -> Labels:
     """Choose the largest font with which the names leave room for the edges in a picture of this size in points."""
-    texts = [_broken(printable(str(name))) for name in names]
+    texts = [_broken(shortened(printable(str(name)))) for name in names]
     padding = 0.4  # around the text, as a multiple of the font size
     while True:
         extents = np.array([_extent(text) for text in texts])

@@ -197,7 +197,7 @@ def _name_pairs(ax: "Axes", first: list[str], second: list[str]) -> None:
     """Write the names beside the bars if they are short enough for the picture, else above them."""
     colors = palette_of(ax)
     width, height = size_in_points(ax)
-    first, second = [plain(name) for name in first], [plain(name) for name in second]
+    first, second = [plain(name, 20) for name in first], [plain(name, 20) for name in second]
     forward = [f"{a} → {b}" for a, b in zip(first, second, strict=True)]
     rows, letters = np.arange(len(first)), max(len(words) for words in forward)
     size = float(np.clip(height / len(first) / 2, 5, 9))

@@ -15,7 +15,6 @@ from contextualdag.plotting.contexts import (
     contexts_along,
     find_feature,
     find_name,
-    value_text,
     values_along,
     varying_features,
 )
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 RESOLUTION = 101  # points of a curve
+SHORT = 20  # letters of a name where there is little room
 ROWS_AT_ONCE = 1000
 TwoLines = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 Line = tuple[str, np.ndarray, str]  # label, weights and colour
@@ -62,7 +62,7 @@ def plot_edge(
     """
     j, k = _pair(model, source, target)
     along = find_feature(model, _most_varying(model, _both_weights(j, k)) if feature is None else feature)
-    first, second = plain(source), plain(target)
+    first, second = plain(source, SHORT), plain(target, SHORT)
     labels = f"{first} → {second}", f"{second} → {first}"
     return _draw_along(model, along, labels, _both_weights(j, k), "weight (0: no edge)", ax)
 
@@ -105,7 +105,9 @@ def plot_effect(
         return effects_of(W, j)[:, k], W[:, j, k]
 
     along = find_feature(model, _most_varying(model, both) if feature is None else feature)
-    return _draw_along(model, along, ("total", "direct"), both, f"effect of {plain(source)} on {plain(target)}", ax)
+    return _draw_along(
+        model, along, ("total", "direct"), both, f"effect of {plain(source, SHORT)} on {plain(target, SHORT)}", ax
+    )
 
 
 def _pair(model: GraphModel, source: str, target: str) -> tuple[int, int]:
@@ -201,7 +203,7 @@ def plot_sparsity(
     for axis, feature, values in ((ax.xaxis, across, along[0]), (ax.yaxis, up, along[1])):
         axis.set_label_text(plain(feature.name))
         if not feature.is_number:
-            axis.set_ticks(np.arange(len(values)), [plain(value_text(value)) for value in values])
+            axis.set_ticks(np.arange(len(values)), _categories(values))
     _colour_bar(ax, mesh, clipped=bool(counts.max() > most))
     if outside.any():
         title(ax, "hatched: outside the range of the data, a guess")
@@ -244,7 +246,12 @@ def _bars(ax: "Axes", values: list[str], lines: list[Line]) -> None:
     places = np.arange(len(values))
     for shift, (label, weights, color) in zip((-0.2, 0.2), lines, strict=True):
         ax.bar(places + shift, weights, 0.36, color=color, label=label)
-    ax.set_xticks(places, [plain(value) for value in values])
+    ax.set_xticks(places, _categories(values))
+
+
+def _categories(values: list[str]) -> list[str]:
+    """Categories as labels of an axis, which are the shorter the more there are."""
+    return [plain(value, max(6, 60 // len(values))) for value in values]
 
 
 def _colour_bar(ax: "Axes", mesh: Any, clipped: bool) -> None:

@@ -70,6 +70,7 @@ def table(frame: "pandas.DataFrame", digits: int = 3) -> str:
     import pandas as pd
 
     shown = frame.map(lambda cell: printable(cell) if isinstance(cell, str) else cell)
+    shown.columns = [printable(str(name)) for name in frame.columns]
     with pd.option_context("display.max_colwidth", None):  # names are not cut off, for then they may be the same
         return str(shown.to_html(index=False, border=0, escape=True, float_format=lambda x: f"{x:.{digits}f}", na_rep=""))
 
