@@ -5,13 +5,14 @@ import torch
 
 from contextualdag.errors import TrainingError
 from contextualdag.training.data import Split
-from contextualdag.training.loss import graph_loss
+from contextualdag.training.loss import errors, mean_error, residuals
 from contextualdag.training.trainer import NoProjection, Standing, TrainingSettings, train
 
 
 def validation_loss(network, split):
     with torch.no_grad():
-        return float(graph_loss(network.eval()(split.held_out.Z), split.held_out))
+        W = network.eval()(split.held_out.Z)
+        return float(mean_error(errors(residuals(split.held_out.X, W)), split.held_out))
 
 
 def test_training_stops_at_the_best_validation_loss(two_nodes, network_for):

@@ -40,7 +40,7 @@ class _Predictions(torch.autograd.Function):
 
 
 def residuals(X: Tensor, W: Tensor) -> Tensor:
-    """X - W^T x for rows X (n, p) and graphs W (n, p, p), or several sets of graphs (c, n, p, p).
+    """X - W^T x for rows X (n, p) and graphs W (n, p, p).
 
     Examples
     --------
@@ -49,8 +49,6 @@ def residuals(X: Tensor, W: Tensor) -> Tensor:
     >>> residuals(torch.tensor([[1.0, 2.0]]), torch.tensor([[[0.0, 3.0], [0.0, 0.0]]]))
     tensor([[ 1., -1.]])
     """
-    if W.ndim == 4:
-        return X - (X[:, None] @ W)[:, :, 0]
     predictions: Tensor = _Predictions.apply(X, W)  # type: ignore[no-untyped-call]
     return X - predictions
 
@@ -99,33 +97,31 @@ def weighted_row_errors(errors: Tensor, rows: Rows) -> Tensor:
     return (errors * weights).sum(1) * (len(rows) / weights.sum().clamp_min(torch.finfo(weights.dtype).tiny))
 
 
-def graph_loss(W: Tensor, rows: Rows) -> Tensor:
-    """The loss of graphs W (n, p, p), or of each of several sets of graphs (c, n, p, p)."""
-    return mean_error(errors(residuals(rows.X, W)), rows)
+def losses_of_cuts(weights: Tensor, sizes: Tensor, cuts: Sequence[float], pairs: Tensor, rows: Rows) -> Tensor:
+    """The loss of graphs without the entries of each size up to each of the rising cuts, (c,).
 
-
-def losses_of_cuts(W: Tensor, sizes: Tensor, cuts: Sequence[float], rows: Rows) -> Tensor:
-    """The loss of graphs W (n, p, p) without the entries of each size up to each of the rising cuts, (c,).
-
-    The residuals of one cut are those of the cut before, plus what the entries between the two explained.
+    Graphs are given as their entries `weights` (n, l) at positions `pairs` (l,) of the flattened matrices. The residuals of
+    one cut are those of the cut before, plus what the entries between the two explained.
     """
-    limits = torch.tensor(cuts, dtype=sizes.dtype, device=sizes.device)
-    row, source, target = W.nonzero(as_tuple=True)
-    dropped_at = torch.searchsorted(limits, sizes[row, source, target])  # the first cut that is not smaller
-    explained = torch.zeros(len(limits) + 1, *rows.X.shape, dtype=W.dtype, device=W.device)
-    explained.index_put_((dropped_at, row, target), rows.X[row, source] * W[row, source, target], accumulate=True)
-    left = residuals(rows.X, W) + explained[:-1].cumsum_(0)
+    limits, p = torch.tensor(cuts, dtype=sizes.dtype, device=sizes.device), rows.X.shape[1]
+    row, entry = weights.nonzero(as_tuple=True)
+    dropped_at = torch.searchsorted(limits, sizes[row, entry])  # the first cut that is not smaller
+    explained = torch.zeros(len(limits) + 1, *rows.X.shape, dtype=weights.dtype, device=weights.device)
+    part = rows.X[row, pairs[entry] // p] * weights[row, entry]
+    explained.index_put_((dropped_at, row, pairs[entry] % p), part, accumulate=True)
+    left = pair_residuals(rows.X, weights, pairs) + explained[:-1].cumsum_(0)
     return mean_error(errors(left), rows)
 
 
-def gains(W: Tensor, rows: Rows) -> Tensor:
-    """How much the sum of errors would rise without each edge, (p, p)."""
+def gains(weights: Tensor, pairs: Tensor, rows: Rows) -> Tensor:
+    """How much the sum of errors would rise without each of the pairs (l,) of graphs with entries (n, l) there."""
     # Without the edge j -> k the residual r_k becomes r_k + x_j w_jk, whose square is larger by (2 r_k + x_j w_jk) x_j w_jk.
-    part = rows.X[:, :, None] * W
-    rise = (2 * residuals(rows.X, W)[:, None, :] + part) * part
-    weights = entry_weights(rows)
-    if weights is not None:
-        rise = rise * weights[:, None, :]
+    p = rows.X.shape[1]
+    part = rows.X[:, pairs // p] * weights
+    rise = (2 * pair_residuals(rows.X, weights, pairs)[:, pairs % p] + part) * part
+    of_entries = entry_weights(rows)
+    if of_entries is not None:
+        rise = rise * of_entries[:, pairs % p]
     return rise.sum(0)
 
 

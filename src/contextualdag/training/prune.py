@@ -19,7 +19,7 @@ from contextualdag.projection import Order
 from contextualdag.projection.ordering import TRAINING_STARTS
 from contextualdag.threads import side_by_side
 from contextualdag.training.data import Folds, Rows
-from contextualdag.training.loss import gains, graph_loss, losses_of_cuts
+from contextualdag.training.loss import errors, gains, losses_of_cuts, mean_error, pair_residuals
 from contextualdag.training.trainer import Fit, Learned
 
 N_CUTS = 64  # each leaves the share CUT_DECAY of the edges that the one before left
@@ -205,29 +205,47 @@ def _prune_member(W: Tensor, rows: Rows) -> _Member:
     At the border of the region where it is an edge, a pair's weight fades out, and so small a weight does no harm to the
     loss even where it is wrong. So cuts compete as if what they keep had at least half of its pair's usual weight.
     """
-    first = _curve(W, rows)
-    kept = torch.where(W.abs() > first.cuts[first.best], W, 0)
-    gained = gains(kept, rows)
-    pairs = _useful_pairs(kept, gained)
+    weights, live = _entries(W)
+    first = _curve(weights, live, rows)
+    kept = torch.where(weights.abs() > first.cuts[first.best], weights, 0)
+    gained = gains(kept, live, rows)
+    useful = _useful_pairs(kept, gained)
     usual = torch.where(kept != 0, kept.abs(), math.nan).nanmedian(0).values.nan_to_num()
-    W = W * pairs
-    raised = W.sign() * torch.maximum(W.abs(), usual / 2)
-    curve, raised_curve = _curves(W, [W, raised], rows)
-    return _Member(pairs, gained, curve, raised_curve.best, float(graph_loss(_split_half(kept, rows), rows)))
+    weights = weights * useful
+    raised = weights.sign() * torch.maximum(weights.abs(), usual / 2)
+    curve, raised_curve = _curves(weights, [weights, raised], live, rows)
+    split_half = mean_error(errors(pair_residuals(rows.X, _split_half(kept, live, rows), live)), rows)
+    by_pair = W.new_zeros(2, W[0].numel())
+    by_pair[0, live], by_pair[1, live] = useful.to(W.dtype), gained
+    useful, gained = by_pair.view(2, *W.shape[1:])
+    return _Member(useful != 0, gained, curve, raised_curve.best, float(split_half))
+
+
+def _entries(W: Tensor) -> tuple[Tensor, Tensor]:
+    """Graphs (n, p, p) as entries (n, l) at positions (l,) of the flattened matrix: the others are zero in all contexts.
+
+    Graphs of many variables have few pairs, and everything here then costs a fraction.
+    """
+    live = (W != 0).any(0).flatten().nonzero().flatten()
+    return W.flatten(1)[:, live], live
 
 
 def split_half_graphs(W: Tensor, rows: Rows) -> Tensor:
     """Graphs of rows held out, from refitted weights W (n, p, p), cut, with pairs that luck did not select."""
-    first = _curve(W, rows)
-    return _split_half(torch.where(W.abs() > first.cuts[first.best], W, 0), rows)
+    weights, live = _entries(W)
+    first = _curve(weights, live, rows)
+    kept = W.new_zeros(W.shape)
+    cut = torch.where(weights.abs() > first.cuts[first.best], weights, 0)
+    kept.flatten(1)[:, live] = _split_half(cut, live, rows)
+    return kept
 
 
-def _split_half(W: Tensor, rows: Rows) -> Tensor:
+def _split_half(weights: Tensor, live: Tensor, rows: Rows) -> Tensor:
     """Each half of the graphs with the pairs that are useful on the other half."""
-    kept = torch.empty_like(W)
+    kept = torch.empty_like(weights)
     halves = _halves(rows)
     for half, other in (halves, halves[::-1]):
-        kept[half] = W[half] * _useful_pairs(W[other], gains(W[other], rows[other]))
+        kept[half] = weights[half] * _useful_pairs(weights[other], gains(weights[other], live, rows[other]))
     return kept
 
 
@@ -239,20 +257,20 @@ def _halves(rows: Rows) -> tuple[Tensor, Tensor]:
     return number % 2 == 0, number % 2 == 1
 
 
-def _useful_pairs(W: Tensor, gained: Tensor) -> Tensor:
-    """Pairs (p, p) that are edges in more than a few contexts and without which the loss would rise."""
-    return (gained > 0) & ((W != 0).sum(0) > RARE_IN_REFITS * len(W))
+def _useful_pairs(weights: Tensor, gained: Tensor) -> Tensor:
+    """Pairs (l,) that are edges in more than a few contexts and without which the loss would rise."""
+    return (gained > 0) & ((weights != 0).sum(0) > RARE_IN_REFITS * len(weights))
 
 
-def _curve(W: Tensor, rows: Rows) -> Curve:
-    (curve,) = _curves(W, [W], rows)
+def _curve(weights: Tensor, live: Tensor, rows: Rows) -> Curve:
+    (curve,) = _curves(weights, [weights], live, rows)
     return curve
 
 
-def _curves(W: Tensor, variants: Sequence[Tensor], rows: Rows) -> list[Curve]:
-    """The losses of cuts of W (n, p, p), for each of several tensors of weights of which the cuts keep the same entries."""
-    cuts, n_edges = candidate_cuts(W)
-    return [Curve(cuts, n_edges, losses_of_cuts(weights, W.abs(), cuts, rows).tolist()) for weights in variants]
+def _curves(weights: Tensor, variants: Sequence[Tensor], live: Tensor, rows: Rows) -> list[Curve]:
+    """The losses of cuts of entries (n, l), for each of several tensors of weights; the cuts keep the same of each."""
+    cuts, n_edges = candidate_cuts(weights)
+    return [Curve(cuts, n_edges, losses_of_cuts(W, weights.abs(), cuts, live, rows).tolist()) for W in variants]
 
 
 def _nearest(counts: Sequence[float], n_edges: float) -> int:
