@@ -47,7 +47,7 @@ def vector(given: Any, what: str) -> Column:
     """One value for each row, from a sequence, an array or a series; errors call it `what`."""
     if nw.dependencies.is_into_series(given):
         return _values(nw.from_native(given, series_only=True))
-    array = _as_array(given, what, VECTOR)
+    array = as_array(given, what, VECTOR)
     if array.ndim != 1:
         got = f"shape {array.shape}" if array.ndim else f"a {type(given).__name__}"
         raise InvalidInputError(f"{what} must be {VECTOR}. Got {got} instead.")
@@ -167,7 +167,7 @@ def _values(series: "nw.Series[Any]") -> Column:
     return _settled(np.fromiter(series.to_list(), dtype=object, count=len(series)))
 
 
-def _as_array(table: Any, what: str, expected: str) -> Column:
+def as_array(table: Any, what: str, expected: str) -> Column:
     """What is no data frame as an array, with missing values where it is masked."""
     if issparse(table):
         raise InvalidInputError(f"{what} is sparse; sparse data are not supported. Pass a dense array: {what}.toarray().")
@@ -186,7 +186,7 @@ def _as_array(table: Any, what: str, expected: str) -> Column:
 
 def _array(table: Any, what: str) -> Column:
     """A table that is no data frame as an array (n, p)."""
-    array = _as_array(table, what, TABLE)
+    array = as_array(table, what, TABLE)
     if array.ndim == 1 and what == "Z":  # one context feature
         array = array[:, None]
     if array.ndim != 2:

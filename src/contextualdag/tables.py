@@ -157,6 +157,8 @@ def _only_counts(index: Any) -> bool:
 
 
 def check_same_samples(X: Array, Z: Array) -> None:
-    """Raise unless X and Z have equally many rows."""
+    """Raise unless X and Z have equally many rows, one at least."""
+    if not len(X):
+        raise InvalidInputError(f"X has 0 sample(s) (shape={X.shape}) while a minimum of 1 is required.")
     if len(X) != len(Z):
         raise InvalidInputError(f"X has {len(X)} rows and Z has {len(Z)}; they must describe the same samples.")

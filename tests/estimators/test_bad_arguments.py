@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 import torch
 
-from contextualdag import FixedDAG
+from contextualdag import FixedDAG, SortedDAG
+from contextualdag.diagnostics import check_model, check_table
 from contextualdag.errors import InvalidInputError, InvalidParameterError
 from tests.renamed import renamed, small_model
 
@@ -211,3 +212,37 @@ def test_context_features_named_like_arguments():
     assert model.to_networkx([[1.0, "ax"]]).graph["context self"] == 1
     assert "self\xa0=\xa01" in model.plot_graph(z).get_title()
     assert model.plot_edge("self", "Z", "self").get_xlabel() == "self"
+
+
+@pytest.mark.parametrize(
+    "order", ["a", 5, [0], [0, 0, 1], [0, 1, 99], ["x1", "x2", "nope"], np.ones((2, 2)), [True, False, 2]]
+)
+def test_orders(order, X):
+    with pytest.raises(InvalidParameterError, match="must hold every variable once, by name or position"):
+        SortedDAG(order=order).fit(X, X)
+
+
+@pytest.mark.parametrize(
+    "mask", [[1], [[0, 1], [0]], np.full((N, 3, 3), np.nan), np.ones((N, 3, 3)) * 1j, np.ma.masked_all((N, 3, 3))], ids=str
+)
+def test_masks(mask, X):
+    with pytest.raises(InvalidInputError, match="mask"):
+        SortedDAG().fit(X, X, mask=mask)
+
+
+@pytest.mark.parametrize(
+    "nothing",
+    [
+        np.zeros((0, 3)),
+        torch.zeros(0, 3),
+        pl.DataFrame({"x1": [], "x2": [], "x3": []}),
+        None,
+        3.0,
+        pl.LazyFrame({"x1": [1]}),
+    ],
+    ids=lambda table: type(table).__name__,
+)
+def test_tables_without_rows(nothing, X, fixed):
+    for ask in (FixedDAG().fit, fixed.score, check_table, lambda X: check_model(fixed, X)):
+        with pytest.raises(InvalidInputError, match="X "):
+            ask(nothing)

@@ -295,8 +295,8 @@ class GraphEstimator(NotebookSummary, Summary, Pictures, Effects, Doors, BaseEst
         if Z is None and self.context_features_:
             raise InvalidInputError("Z is missing: this model was fitted with contexts, so it needs them.")
         check_aligned(X, Z)
-        Z = self._encode(X if Z is None else Z)
         values = read_columns(X, self.names_, "X", type(self).__name__)
+        Z = self._encode(values if Z is None else Z)
         check_same_samples(values, Z)
         error = np.concatenate([self._residuals(x, z) for x, z in zip(parts(values), parts(Z), strict=True)])
         weight = None if sample_weight is None else read_weights(sample_weight, len(values))

@@ -93,11 +93,11 @@ def rows_that_count(tables: "Tables") -> tuple["Tables", Array | None, Array | N
         return tables, None, None, None
     if tables.X_val is None and weight_val is not None:
         raise InvalidInputError("sample_weight_val belongs to X_val, which is missing.")
-    n = _n_rows(tables.X)
+    n = n_rows(tables.X)
     weight = np.ones(n) if weight is None else read_weights(weight, n)
     tables = _take_all(tables, ("X", "Z", "mask", "interventions", "groups"), weight > 0)
     if tables.X_val is not None:
-        n_val = _n_rows(tables.X_val)
+        n_val = n_rows(tables.X_val)
         weight_val = np.ones(n_val) if weight_val is None else read_weights(weight_val, n_val, "sample_weight_val")
         tables = _take_all(tables, ("X_val", "Z_val", "mask_val", "interventions_val"), weight_val > 0)
         weight_val = weight_val[weight_val > 0]
@@ -110,14 +110,15 @@ def _take_all(tables: "Tables", names: Sequence[str], rows: Flags) -> "Tables":
         return tables
     given = {name: getattr(tables, name) for name in names if getattr(tables, name) is not None}
     for name, table in given.items():
-        if _n_rows(table) != len(rows):
+        if n_rows(table) != len(rows):
             raise InvalidInputError(
-                f"{names[0]} has {len(rows)} rows and {name} has {_n_rows(table)}; they must describe the same samples."
+                f"{names[0]} has {len(rows)} rows and {name} has {n_rows(table)}; they must describe the same samples."
             )
     return replace(tables, **{name: take(table, rows) for name, table in given.items()})
 
 
-def _n_rows(table: Any) -> int:
+def n_rows(table: Any) -> int:
+    """Number of rows of what may be a table."""
     if hasattr(table, "__len__") and not hasattr(table, "shape"):
         return len(table)
     shape = table.shape if hasattr(table, "shape") else np.asarray(table).shape
