@@ -1,11 +1,13 @@
 import csv
 import io
 import json
+import re
 
 import networkx as nx
 import numpy as np
 import pytest
 
+from attack.names import ALLOWED
 from contextualdag.colours import LIGHT
 from contextualdag.errors import InvalidInputError
 from contextualdag.export import (
@@ -20,6 +22,7 @@ from contextualdag.export import (
     from_lingam,
     from_networkx,
 )
+from contextualdag.printable import printable
 
 W = np.array([[0, 0.1 + 0.2, 0], [0, 0, -2.0], [0, 0, 0]])
 NAMES = ["mood", 'say "hi", \\', "alone, nearly"]
@@ -126,3 +129,78 @@ def test_files_without_probabilities_do_not_mention_them():
 def test_edges_have_a_direction_unless_told_otherwise():
     assert NamedGraph.from_array(W, NAMES).edges == [Edge(*edge[:3]) for edge in EDGES]
     assert Edge("a", "b", 1.0).directed
+
+
+CONTEXTS_OF = {names: {names[0]: 30.0, names[3]: names[1]} for names in ALLOWED.values()}
+hostile = pytest.mark.parametrize("names", ALLOWED.values(), ids=ALLOWED)
+
+
+def hostile_graph(names):
+    W = np.zeros((4, 4))
+    W[0, 1], W[1, 2], W[0, 3] = 0.5, -2.0, 1.5
+    return NamedGraph.from_array(W, list(names), CONTEXTS_OF[names])
+
+
+def as_in_xml(text):
+    """What a program reads from XML, which has no control characters and takes all line breaks in a text for one kind."""
+    return re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]", lambda found: printable(found[0]), text)
+
+
+@hostile
+def test_hostile_names_in_csv_come_back_and_are_no_formulas(names):
+    graph = hostile_graph(names)
+    rows = list(csv.DictReader(io.StringIO(as_csv(graph), newline="")))
+    cells = [(row["source"], row["target"]) for row in rows]
+    assert not any(cell.startswith(("=", "+", "-", "@", "\t", "\r")) for pair in cells for cell in pair)
+    read = [tuple(re.sub("^'(?='*[=+@\t\r-])", "", cell) for cell in pair) for pair in cells]
+    assert read == [(edge.source, edge.target) for edge in graph.edges]
+
+
+@hostile
+def test_hostile_names_in_json_come_back(names):
+    graph = hostile_graph(names)
+    content = as_json(names, [graph])
+    assert content.isascii()
+    document = json.loads(content)
+    assert document["variables"] == list(names)
+    assert document["graphs"][0]["context"] == graph.context
+    edges = [(edge["source"], edge["target"]) for edge in document["graphs"][0]["edges"]]
+    assert edges == [(edge.source, edge.target) for edge in graph.edges]
+
+
+@hostile
+def test_hostile_names_in_graphml_come_back(names):
+    graph = hostile_graph(names)
+    read = nx.parse_graphml(as_graphml(graph).decode())
+    assert list(read) == [as_in_xml(name) for name in names]
+    assert list(read.edges) == [(as_in_xml(edge.source), as_in_xml(edge.target)) for edge in graph.edges]
+    lines = {f"context {as_in_xml(name)}": value for name, value in graph.context.items()}
+    for key, value in lines.items():
+        expected = as_in_xml(value).replace("\r\n", "\n").replace("\r", "\n") if isinstance(value, str) else value
+        assert read.graph[key] == expected
+    assert from_networkx(as_networkx(graph)) == graph
+
+
+def strings_of_dot(line):
+    """Quoted strings of a line of DOT, and what they stand for."""
+    quoted = re.findall(r'"((?:[^"\\]|\\.)*)"', line)
+    return [re.sub(r"\\(.)", lambda found: {"n": "\n"}.get(found[1], found[1]), text) for text in quoted]
+
+
+@hostile
+def test_hostile_names_in_dot_come_back(names):
+    graph = hostile_graph(names)
+    text = as_dot(graph).decode()
+    lines = text.split("\n")
+    assert [strings_of_dot(line) for line in lines[2:6]] == [[as_in_xml(name)] for name in names]
+    ends = [strings_of_dot(line)[:2] for line in lines[6:9]]
+    assert ends == [[as_in_xml(edge.source), as_in_xml(edge.target)] for edge in graph.edges]
+    assert lines[9] == "}"
+
+
+def test_names_that_a_format_cannot_tell_apart():
+    graph = NamedGraph.from_array(np.zeros((2, 2)), ["a\x01", "a\\x01"])
+    for write in (as_graphml, as_dot):
+        with pytest.raises(InvalidInputError, match=r"cannot tell these names apart: 'a\\x01', 'a\\x01'"):
+            write(graph)
+    assert json.loads(as_json(graph.names, [graph]))["variables"] == ["a\x01", "a\\x01"]

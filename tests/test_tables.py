@@ -34,7 +34,7 @@ def test_objects_that_are_all_numbers_are_numbers():
     np.testing.assert_array_equal(values, FRAME)
     with pytest.raises(InvalidInputError, match=r"how many: 'a' \(2\)"):
         read_variables(FRAME.astype(object).assign(a=[None, pd.NA, 1]))
-    with pytest.raises(InvalidInputError, match="objects such as True"):
+    with pytest.raises(InvalidInputError, match="a mixture of numbers and true or false"):
         read_variables(FRAME.astype(object).assign(a=[True, 1, 2]))
 
 
@@ -78,6 +78,7 @@ def test_constant_but_for_rounding():
     columns[3, 1] += 1e-6
     assert varying(columns).tolist() == [False, False, False, True, True]
     assert np.full(3, 0.1).std() > 0  # why the standard deviation does not tell
+    assert varying(np.array([[0.0, 0.0], [5e-324, 1e-160]])).tolist() == [False, True]
 
 
 def test_too_many_categories():

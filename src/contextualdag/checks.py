@@ -26,7 +26,23 @@ def require(holds: bool, name: str, owner: str, expected: str, got: object) -> N
     contextualdag.errors.InvalidParameterError: The 'patience' parameter of ContextualDAG must be an integer. Got 0 instead.
     """
     if not holds:
-        raise InvalidParameterError(f"The '{name}' parameter of {owner} must be {expected}. Got {got!r} instead.")
+        raise InvalidParameterError(f"The '{name}' parameter of {owner} must be {expected}. Got {shown(got)} instead.")
+
+
+def shown(value: object, most: int = 200) -> str:
+    """A value as an error message shows it: as Python writes it, cut off if that is long.
+
+    Examples
+    --------
+    >>> from contextualdag.checks import shown
+    >>> shown("a"), shown(list(range(1000)), 20), shown(10**5000)
+    ("'a'", '[0, 1, 2, 3, 4, 5, 6…', 'an int')
+    """
+    try:
+        text = " ".join(repr(value).split())
+    except ValueError:  # an integer of thousands of digits
+        return f"an {type(value).__name__}"
+    return text if len(text) <= most else f"{text[:most]}…"
 
 
 def is_integer(value: Any) -> bool:
@@ -62,12 +78,20 @@ def is_finite(value: Any) -> bool:
     return is_number(value, low_open=True, high_open=True)
 
 
+def generator(random_state: Any, owner: str) -> np.random.Generator:
+    """The source of random numbers that a parameter `random_state` names."""
+    known = random_state is None or isinstance(random_state, np.random.Generator)
+    known = known or (is_integer(random_state) and bool(random_state >= 0))
+    require(known, "random_state", owner, "None, an integer of at least 0 or a numpy.random.Generator", random_state)
+    return np.random.default_rng(random_state)
+
+
 def is_one_of(value: Any, names: Any) -> bool:
     """Whether a value is one of some names."""
     return isinstance(value, str) and value in names
 
 
-def did_you_mean(name: str, known: Sequence[str], cutoff: float = 0.6) -> str:
+def did_you_mean(name: object, known: Sequence[str], cutoff: float = 0.6) -> str:
     """A sentence that suggests the nearest known name, with a space in front; empty if none is near.
 
     Examples
@@ -76,6 +100,8 @@ def did_you_mean(name: str, known: Sequence[str], cutoff: float = 0.6) -> str:
     >>> did_you_mean("Agee", ["age", "site"])
     " Did you mean 'age'?"
     """
+    if not isinstance(name, str):
+        return ""
     lower = {candidate.lower(): candidate for candidate in known}
     near = difflib.get_close_matches(name.lower(), lower, n=1, cutoff=cutoff)
     return f" Did you mean '{lower[near[0]]}'?" if near else ""
@@ -103,6 +129,11 @@ def find_device(name: str) -> "torch.device":
         raise InvalidParameterError(
             f"The device '{name}' was requested, but PyTorch finds no CUDA device. Use 'cpu' or 'auto'."
         )
+    try:
+        torch.zeros(1, device=device).item()
+    except (RuntimeError, NotImplementedError, AssertionError, ImportError) as error:
+        reason = str(error).split("\n")[0].split(". ")[0].rstrip(".")
+        raise InvalidParameterError(f"PyTorch cannot compute on the device '{name}' here: {reason}. Use 'auto'.") from None
     return device
 
 

@@ -16,20 +16,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contextualdag.checks import did_you_mean, listed
-from contextualdag.errors import InvalidInputError, InvalidParameterError
-from contextualdag.tables import (
-    Array,
-    category_levels,
-    check_finite,
-    check_size,
+from contextualdag.columns import (
+    as_floats,
+    as_text,
+    check_meaning,
     columns,
+    described,
     has_names,
     is_date,
+    is_flags,
     is_missing,
     is_numeric,
-    too_many_categories,
-    varying,
 )
+from contextualdag.errors import InvalidInputError, InvalidParameterError
+from contextualdag.tables import Array, category_levels, check_finite, check_size, too_many_categories, varying
 
 if TYPE_CHECKING:
     import pandas
@@ -133,6 +133,7 @@ class ContextEncoder:
         levels = category_levels(Z)
         kinds: list[tuple[str, ...] | None] = []
         for name, column in zip(names, found, strict=True):
+            check_meaning(column, name, "Z")
             _refuse_dates(column, name)
             if is_numeric(column) and name not in levels:
                 kinds.append(None)
@@ -211,6 +212,7 @@ class ContextEncoder:
             )
         encoded: list[NDArray[Any]] = []
         for name, categories, column in zip(self.names, self.categories, found, strict=True):
+            check_meaning(column, name, "Z")
             if name in self.cycles:
                 encoded += _sine_and_cosine(_number(column, name), name, self.cycles[name][1])
             elif categories is None:
@@ -285,13 +287,15 @@ class ContextSummary:
 
 
 def find_category(value: object, categories: tuple[str, ...] | list[str]) -> str | None:
-    """The category that a value means: the same text, an equal number, or the same of true and false.
+    """The category that a value means: the same text, an equal number, where true is 1 and false is 0.
 
     Examples
     --------
     >>> from contextualdag.contexts import find_category
     >>> find_category(1, ["0.0", "1.0"]), find_category("true", ["False", "True"]), find_category("c", ["a", "b"])
     ('1.0', 'True', None)
+    >>> find_category(0, ["False", "True"]), find_category(True, ["0", "1"])
+    ('False', '1')
     """
     text = str(value)
     if text in categories:
@@ -300,10 +304,10 @@ def find_category(value: object, categories: tuple[str, ...] | list[str]) -> str
     return next((category for category in categories if meant is not None and _meaning(category) == meant), None)
 
 
-def _meaning(text: str) -> float | str | None:
+def _meaning(text: str) -> float | None:
     """The number or truth value that a text stands for; None if it is neither."""
     if text.strip().lower() in ("true", "false"):
-        return text.strip().lower()
+        return float(text.strip().lower() == "true")
     try:
         return float(text)
     except ValueError:
@@ -325,7 +329,7 @@ def _refuse_dates(column: NDArray[Any], name: str) -> None:
 
 
 def _learn_categories(column: NDArray[Any], name: str) -> tuple[str, ...]:
-    values = [str(value) for value in column]
+    values = as_text(column)
     different = sorted(set(values))
     problem = too_many_categories(len(different), len(values), values[0]) if values else ""
     if problem:
@@ -371,17 +375,17 @@ def _sine_and_cosine(values: Array, name: str, period: float) -> list[NDArray[An
 
 
 def _number(column: NDArray[Any], name: str) -> Array:
-    if not is_numeric(column):
+    if not is_numeric(column) and not is_flags(column):
         raise InvalidInputError(
-            f"Context column '{name}' was numeric when the model was fitted. Got {column.dtype} instead."
+            f"Context column '{name}' was numeric when the model was fitted. Got {described(column)} instead."
         )
-    return column.astype(np.float64)
+    return as_floats(column)
 
 
 def _codes(column: NDArray[Any], name: str, categories: tuple[str, ...]) -> NDArray[np.int64]:
     """Places of values among the categories."""
     _check_complete(column, name)
-    values = [str(value) for value in column]
+    values = as_text(column)
     meant = {value: find_category(value, categories) for value in set(values)}
     unknown = sorted(value for value, category in meant.items() if category is None)
     if unknown:

@@ -3,15 +3,17 @@
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 from contextualdag.checks import listed, optional_module
 from contextualdag.colours import LIGHT
 from contextualdag.errors import InvalidInputError
+from contextualdag.printable import printable
 from contextualdag.tables import Array, Flags
 
 if TYPE_CHECKING:
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
     import pandas
 
 Value = float | str
+
+FORMULA = re.compile("'*[=+@\t\r\\-\uff1d\uff0b\uff0d\uff20]")  # how a formula begins, also if marked as text
+NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
 class Edge(NamedTuple):
@@ -110,14 +115,37 @@ def as_records(graph: NamedGraph) -> list[dict[str, Any]]:
     return [{name: value for name, value in edge._asdict().items() if value is not None} for edge in graph.edges]
 
 
+def as_cell(text: str) -> str:
+    """A text for a CSV, with an apostrophe in front if a spreadsheet would take it for a formula and run it.
+
+    Examples
+    --------
+    >>> from contextualdag.export import as_cell
+    >>> as_cell("=1+1"), as_cell("a=1"), as_cell("'=1+1")
+    ("'=1+1", 'a=1', "''=1+1")
+    """
+    return f"'{text}" if FORMULA.match(text) else text
+
+
+def quoting(texts: Iterable[str]) -> Literal[0, 2]:
+    """How the module csv shall quote these cells: it leaves a carriage return as it is, which then ends the line."""
+    return csv.QUOTE_NONNUMERIC if any("\r" in text for text in texts) else csv.QUOTE_MINIMAL
+
+
 def as_csv(graph: NamedGraph) -> str:
-    """The edges as a table with the columns source, target, weight, directed, and probability where there is one."""
+    """The edges as a table with the columns source, target, weight, directed, and probability where there is one.
+
+    A name that a spreadsheet would take for a formula has an apostrophe in front.
+    """
     stream = io.StringIO()
     has_probability = any(edge.probability is not None for edge in graph.edges)
     fields = Edge._fields if has_probability else [name for name in Edge._fields if name != "probability"]
-    writer = csv.DictWriter(stream, fields, lineterminator="\n")
+    writer = csv.DictWriter(stream, fields, lineterminator="\n", quoting=quoting(graph.names))
     writer.writeheader()
-    writer.writerows(as_records(graph))
+    writer.writerows(
+        {name: as_cell(value) if isinstance(value, str) else value for name, value in record.items()}
+        for record in as_records(graph)
+    )
     return stream.getvalue()
 
 
@@ -304,6 +332,8 @@ def from_causallearn(graph: Any) -> NamedGraph:
 def as_graphml(graph: NamedGraph) -> bytes:
     """For other programs: attributes of the graph are ``context <name>`` for each feature, and ``outside``.
 
+    Control characters, which XML cannot hold, are written as in a string of Python.
+
     Examples
     --------
     >>> import networkx
@@ -315,14 +345,15 @@ def as_graphml(graph: NamedGraph) -> bytes:
     import networkx as nx
 
     stream = io.BytesIO()
-    nx.write_graphml_xml(as_networkx(graph), stream)
+    nx.write_graphml_xml(as_networkx(_without(NOT_IN_XML, graph, "GraphML")), stream)
     return stream.getvalue()
 
 
 def as_dot(graph: NamedGraph) -> bytes:
     """For Graphviz: edges have the colours of all other pictures; the exact weight is their attribute ``effect``.
 
-    Edges without a direction have no arrowhead (``dir=none``). Those with a probability have it as an attribute.
+    Edges without a direction have no arrowhead (``dir=none``). Those with a probability have it as an attribute. Control
+    characters are written as in a string of Python.
 
     Examples
     --------
@@ -336,6 +367,7 @@ def as_dot(graph: NamedGraph) -> bytes:
     }
     <BLANKLINE>
     """
+    graph = _without(NOT_IN_XML, graph, "DOT")
     title = ", ".join(f"{n} = {v}" if isinstance(v, str) else f"{n} = {v:.4g}" for n, v in graph.context.items())
     if graph.outside:
         title += " (outside the range of the training data)"
@@ -353,6 +385,20 @@ def as_dot(graph: NamedGraph) -> bytes:
 def _quoted(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'
+
+
+def _without(letters: re.Pattern[str], graph: NamedGraph, kind: str) -> NamedGraph:
+    """A graph in whose names and categories some letters are written out."""
+
+    def written(text: Any) -> Any:
+        return letters.sub(lambda found: printable(found[0]), text) if isinstance(text, str) else text
+
+    names = [written(name) for name in graph.names]
+    if len(set(names)) < len(names):
+        raise InvalidInputError(f"{kind} cannot tell these names apart: {listed(names)}. Write CSV or JSON, or rename them.")
+    edges = [edge._replace(source=written(edge.source), target=written(edge.target)) for edge in graph.edges]
+    context = {written(name): written(value) for name, value in graph.context.items()}
+    return NamedGraph(names, edges, context, graph.outside)
 
 
 def _distinct(names: Sequence[str]) -> Sequence[str]:

@@ -1,16 +1,14 @@
 """From the user's tables to checked arrays, with names kept."""
 
-import datetime
 import re
 from collections.abc import Sequence
-from numbers import Real
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 
+from contextualdag.columns import as_floats, check_meaning, columns, described, has_names, is_date, is_flags, is_numeric
 from contextualdag.errors import InvalidInputError
 
 Array = NDArray[np.float64]
@@ -19,6 +17,7 @@ Flags = NDArray[np.bool_]
 ROUNDING = 1e-12  # range of a column, as a share of its largest value, up to which it is one number with rounding errors
 LARGEST = float(np.finfo(np.float32).max)
 MOST = 1e150  # squares are finite up to here
+SMALLEST = 1e-200  # range of a column that is a constant, however small its values
 WIDE = 1e30  # ratio of values of which scaling leaves nothing of the smaller
 FEW_VALUES = 3  # which may all be different without being too many categories
 LIKE_A_DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T].*)?")
@@ -27,23 +26,24 @@ LIKE_A_DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T].*)?")
 def read_variables(X: Any, with_missing: bool = False) -> tuple[Array, list[str]]:
     """X as an array (n, p) of finite numbers, and the names of its columns (x1, x2, ... for an array).
 
-    Missing values, if they are allowed, are NaN.
+    True and false are 1 and 0. Missing values, if they are allowed, are NaN.
     """
     found, names = columns(X, "X", "x")
     if not found:
         raise InvalidInputError(f"X has 0 feature(s) (shape=({len(X)}, 0)) while a minimum of 2 is required.")
     for name, column in zip(names, found, strict=True):
+        check_meaning(column, name, "X")
         if is_date(column):
             raise InvalidInputError(
                 f"X must hold numbers, and its column '{name}' holds dates. Drop it, or code it as a number, such as days "
                 "since a start."
             )
-        if not is_numeric(column):
+        if not is_numeric(column) and not is_flags(column):
             raise InvalidInputError(
-                f"X must hold numbers, and its column '{name}' holds {_kind(column)}. Drop it, code it as a number, or pass "
-                "it as context (Z), where categories are allowed."
+                f"X must hold numbers, and its column '{name}' holds {described(column)}. Drop it, code it as a number, or "
+                "pass it as context (Z), where categories are allowed."
             )
-    array = np.stack([column.astype(np.float64) for column in found], axis=1)
+    array = np.stack([as_floats(column) for column in found], axis=1)
     known = np.where(np.isnan(array), 0, array) if with_missing else array
     check_finite(known, names, "X")
     check_size(known, names, "X")
@@ -62,62 +62,6 @@ def read_columns(X: Any, names: Sequence[str], what: str, owner: str, with_missi
     if set(found) != set(names):
         raise InvalidInputError(f"{what} has the columns {found}; the model was fitted on {list(names)}.")
     return values[:, [found.index(name) for name in names]]
-
-
-def columns(table: Any, what: str, prefix: str) -> tuple[list[NDArray[Any]], list[str]]:
-    """The columns of a table and their names (`prefix` with a number for an array); errors call the table `what`."""
-    if issparse(table):
-        raise InvalidInputError(f"{what} is sparse; sparse data are not supported. Pass a dense array: {what}.toarray().")
-    if has_names(table):
-        # The columns of an Arrow table are the data themselves.
-        names = [str(name) for name in getattr(table, "column_names", table.columns)]
-    else:
-        array = _unmasked(table)
-        if array.ndim == 1 and what == "Z":  # one context feature
-            array = array[:, None]
-        if array.ndim != 2:
-            raise InvalidInputError(
-                f"{what} must be a table: rows are samples, columns variables. Got shape {array.shape} instead. Reshape "
-                "your data."
-            )
-        names = [f"{prefix}{k + 1}" for k in range(array.shape[1])]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise InvalidInputError(f"Column names of {what} must differ. Found more than once: {twice}.")
-    if not names and what == "Z":
-        raise InvalidInputError("Z has no columns.")
-    if has_names(table):
-        frame = nw.from_native(table, eager_only=True)
-        return [_numbers_if_all_are(frame[:, i].to_numpy()) for i in range(len(names))], names
-    if np.issubdtype(array.dtype, np.complexfloating):
-        raise InvalidInputError(f"{what} holds complex numbers. Complex data not supported.")
-    return [_numbers_if_all_are(column) for column in array.T], names
-
-
-def has_names(table: Any) -> bool:
-    """Whether the columns of a table have names of their own."""
-    return hasattr(table, "columns")
-
-
-def is_numeric(column: NDArray[Any]) -> bool:
-    """Whether a column holds real numbers."""
-    return bool(np.issubdtype(column.dtype, np.number)) and not np.issubdtype(column.dtype, np.complexfloating)
-
-
-def is_missing(value: Any) -> bool:
-    """Whether a value stands for a missing one: None, NaN, NaT or the NA of pandas."""
-    if value is None or type(value).__name__ == "NAType":
-        return True
-    return isinstance(value, Real | np.datetime64 | datetime.date) and bool(value != value)
-
-
-def is_date(column: NDArray[Any]) -> bool:
-    """Whether a column holds dates, times or spans of time."""
-    if column.dtype.kind in "mM":
-        return True
-    kinds = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
-    there = [value for value in column if not is_missing(value)] if column.dtype == object else []
-    return bool(there) and all(isinstance(value, kinds) for value in there)
 
 
 def category_levels(table: Any) -> dict[str, tuple[tuple[str, ...], bool]]:
@@ -148,34 +92,8 @@ def varying(values: Array) -> Flags:
     if not len(values):
         return np.zeros(values.shape[1], dtype=bool)
     low, high = values.min(0), values.max(0)
-    moves: Flags = high - low > ROUNDING * np.maximum(np.abs(low), np.abs(high))
+    moves: Flags = high - low > np.maximum(ROUNDING * np.maximum(np.abs(low), np.abs(high)), SMALLEST)
     return moves
-
-
-def _unmasked(table: Any) -> NDArray[Any]:
-    """A table as an array, with masked entries as missing values."""
-    if not isinstance(table, np.ma.MaskedArray) or not np.ma.is_masked(table):
-        return np.asarray(table)
-    if is_numeric(table.data):
-        return np.where(table.mask, np.nan, table.data)
-    return np.where(table.mask, None, table.data)  # type: ignore[call-overload, no-any-return]
-
-
-def _numbers_if_all_are(column: NDArray[Any]) -> NDArray[Any]:
-    """An array of objects as numbers where all that are not missing are numbers."""
-    if column.dtype != object or not len(column):
-        return column
-    missing = np.array([is_missing(value) for value in column])
-    if missing.all() or not all(isinstance(value, Real) and not isinstance(value, bool) for value in column[~missing]):
-        return column
-    return np.where(missing, np.nan, column).astype(np.float64)
-
-
-def _kind(column: NDArray[Any]) -> str:
-    if column.dtype != object:
-        return str(column.dtype)
-    other = next((value for value in column if isinstance(value, bool) or not isinstance(value, Real)), None)
-    return f"objects such as {other!r}"
 
 
 def check_finite(array: Array, names: list[str], what: str) -> None:
@@ -184,9 +102,10 @@ def check_finite(array: Array, names: list[str], what: str) -> None:
     if bad.any():
         counts = {name: int(count) for name, count in zip(names, bad.sum(0), strict=True) if count}
         listed = ", ".join(f"'{name}' ({count})" for name, count in counts.items())
+        remedy = 'Drop these rows or columns, or let an estimator impute missing values of X: missing="impute".'
         raise InvalidInputError(
-            f"{what} must be finite. Columns with NaN or infinity, and how many: {listed}. Drop these rows or columns, or "
-            'let an estimator impute missing values of X: missing="impute".'
+            f"{what} must be finite. Columns with NaN or infinity, and how many: {listed}. "
+            f"{remedy if what.startswith('X') else 'Fill them in, or drop these rows or columns.'}"
         )
 
 
@@ -238,6 +157,8 @@ def _only_counts(index: Any) -> bool:
 
 
 def check_same_samples(X: Array, Z: Array) -> None:
-    """Raise unless X and Z have equally many rows."""
+    """Raise unless X and Z have equally many rows, one at least."""
+    if not len(X):
+        raise InvalidInputError(f"X has 0 sample(s) (shape={X.shape}) while a minimum of 1 is required.")
     if len(X) != len(Z):
         raise InvalidInputError(f"X has {len(X)} rows and Z has {len(Z)}; they must describe the same samples.")

@@ -1,6 +1,7 @@
 """Tables from files: what is read, and the sentence for everything that is wrong."""
 
 import importlib.util
+import io
 
 import numpy as np
 import pandas as pd
@@ -13,10 +14,12 @@ from contextualdag.cli.tables import (
     categories,
     complete_rows,
     has_name,
+    holds_flags,
     is_mostly_numeric,
     numbers,
     read_table,
     require_columns,
+    table_bytes,
 )
 from contextualdag.errors import ContextualDAGError
 
@@ -221,3 +224,41 @@ def test_missing_values(file):
     assert kept["a"].tolist() == [1, 4]
     with pytest.raises(ContextualDAGError, match=r"All 2 rows of data.csv have missing values"):
         complete_rows([frame.iloc[1:3]], path, True, "")
+
+
+@pytest.mark.parametrize("written", [("True", "False"), ("TRUE", "FALSE"), ("true", "false")])
+def test_true_and_false_are_numbers_where_numbers_are_asked_for(written, file):
+    path = file("a,flag\n1,{}\n2,{}\n3,\n".format(*written))
+    frame = read_table(path)
+    assert holds_flags(frame["flag"])
+    assert not is_mostly_numeric(frame["flag"])  # as a context they are categories
+    np.testing.assert_array_equal(numbers(frame, "flag", path), [1, 0, np.nan])
+    assert categories(frame, "flag", path).dropna().str.lower().tolist() == ["true", "false"]
+    for other in (pd.Series(["yes", "no"]), pd.Series([1, 0]), pd.Series([None, None]), pd.Series(["true", "1"])):
+        assert not holds_flags(other)
+
+
+def test_columns_of_parquet_that_hold_neither_numbers_nor_text(tmp_path):
+    pa = pytest.importorskip("pyarrow", reason="Parquet needs it")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "data.parquet"
+    strange = {"list": [[1, 2]] * 4, "struct": [{"x": 1}] * 4, "bytes": [b"u", b"v"] * 2}
+    parquet.write_table(pa.table(strange | {"": [1.0] * 4, "flag": [True, None] * 2}), path)
+    frame = read_table(path)
+    assert list(frame.columns) == [*strange, "unnamed column 4", "flag"]
+    np.testing.assert_array_equal(numbers(frame, "flag", path), [1, np.nan] * 2)
+    for name in strange:
+        with pytest.raises(ContextualDAGError, match=f"Column '{name}' of .* It must hold numbers or text"):
+            categories(frame, name, path)
+    parquet.write_table(pa.table([[1], [2]], names=["a", "a"]), path)
+    with pytest.raises(ContextualDAGError, match="has more than one column named 'a'"):
+        read_table(path)
+
+
+def test_cells_of_a_csv_are_no_formulas():
+    frame = pd.DataFrame({"source": ["=1+1", "a\rb", "'-1"], "weight": [-1.0, 2, 3], "outside": [True, False, True]})
+    text = table_bytes(frame, "csv").decode()
+    assert text == """"source","weight","outside"\n"'=1+1",-1.0,True\n"a\rb",2.0,False\n"''-1",3.0,True\n"""
+    read = pd.read_csv(io.StringIO(text, newline=""))
+    assert read["source"].tolist() == ["'=1+1", "a\rb", "''-1"]
+    assert table_bytes(frame.iloc[:1], "csv") == b"source,weight,outside\n'=1+1,-1.0,True\n"

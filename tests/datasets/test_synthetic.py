@@ -357,3 +357,31 @@ def test_options_out_of_range(option):
     (name,) = option
     with pytest.raises(InvalidParameterError, match=f"'{name}' parameter of make_varying_dag must be a number"):
         make_varying_dag(10, 3, n_edges=1, **option)
+
+
+@pytest.mark.parametrize(
+    "extreme",
+    [
+        {"noise_scale": (1e300, 1e308)},
+        {"degrees_of_freedom": 1e-320},
+        {"mean_shift": 1.7e308, "standardise": True},
+        {"noise_scale": (1e-320, 1e308), "standardise": True},
+        {"n_samples": 10**18},
+        {"n_features": 10**30},
+    ],
+    ids=str,
+)
+def test_parameters_too_extreme_to_simulate_with(extreme):
+    with pytest.raises(InvalidParameterError, match="make_varying_dag cannot simulate with parameters this extreme: "):
+        make_varying_dag(**({"n_samples": 20, "n_nodes": 6, "n_edges": 12, "random_state": 0} | extreme))
+
+
+def test_weights_too_large_to_simulate_with():
+    with pytest.raises(InvalidParameterError, match="parameters this extreme: Singular matrix"):
+        make_fixed_dag(20, n_nodes=6, n_edges=12, weight=1e200, random_state=0)
+
+
+@pytest.mark.parametrize("random_state", ["a", -1, 1.5, [1]])
+def test_seeds_that_are_none(random_state):
+    with pytest.raises(InvalidParameterError, match="'random_state' parameter of make_fixed_dag must be None, an integer"):
+        make_fixed_dag(20, random_state=random_state)

@@ -72,7 +72,7 @@ def test_copies(X, Z):
     (sentence,) = said(X.iloc[many], Z.iloc[many])
     assert sentence.startswith("5 of 65 rows are copies of others.")
     assert said(X.iloc[many].assign(a=np.arange(65.0) ** 2), Z.iloc[many]) == []
-    assert said(X.iloc[many].round(0), Z.iloc[many].assign(age=1)) == []  # so coarse that different samples agree
+    assert said(X.iloc[many].round(0), Z.iloc[many].assign(age=Z["age"] // 30)) == []  # so coarse that samples agree
 
 
 def test_fewer_rows_than_variables(Z):
@@ -118,6 +118,39 @@ def test_values_beyond_the_fit(X, Z):
 
 
 def test_a_tenth_in_all_rows_does_not_vary(X, Z):
-    with pytest.warns(UserWarning, match=r"do not vary get no edges: \['d'\]"):
+    constant = pytest.warns(UserWarning, match="This context feature does not vary, so graphs cannot depend on it: 'e'")
+    with pytest.warns(UserWarning, match=r"do not vary get no edges: \['d'\]"), constant:
         model = FixedDAG(random_state=0).fit(X.assign(d=0.1), Z.assign(e=0.1))
     assert [feature.varies for feature in model.context_features_] == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("constants", "sentence"),
+    [
+        ({"e": 98.6}, "This context feature does not vary, so graphs cannot depend on it: 'e'."),
+        ({"e": 0.3, "f": "x"}, "These context features do not vary, so graphs cannot depend on them: 'e', 'f'."),
+        ({"age": 0.1, "site": "York"}, "The contexts do not vary: 'age', 'site'. There is one graph for all."),
+    ],
+)
+def test_contexts_that_do_not_vary(X, Z, constants, sentence):
+    assert said(X, Z.assign(**constants)) == [sentence]
+
+
+def test_dates_as_text(X, Z):
+    (sentence,) = said(X, Z.assign(visit=["2024-01-01", "2024-02-01"] * (N // 2)))
+    assert sentence.startswith("Context column 'visit' holds dates as text, such as '2024-01-01', so each is a category")
+    assert said(X, Z.assign(version=["1.2", "1.3"] * (N // 2))) == []
+
+
+def test_spreads_that_equal_noise_cannot_have(X, Z):
+    X["b"] *= 1e7
+    with pytest.warns(UserWarning, match=r"differ by a factor of 1e\+07, from 'c' to 'b', and noise='equal' means noise of"):
+        FixedDAG(noise="equal", random_state=0).fit(X, Z)
+    FixedDAG(random_state=0).fit(X, Z)  # units do not matter
+
+
+def test_masks_are_kept_where_rows_have_no_weight(X, Z):
+    masked = np.ma.masked_array(X.to_numpy(), np.arange(3 * N).reshape(N, 3) == 4)
+    for table in (masked, X.where(~masked.mask)):
+        with pytest.raises(InvalidInputError, match=r"how many: '(x2|b)' \(1\)"):
+            FixedDAG().fit(table, Z, sample_weight=np.arange(N))

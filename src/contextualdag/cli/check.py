@@ -99,12 +99,7 @@ def _as_json(summary: dict[str, Any]) -> dict[str, Any]:
 
 def _show(summary: dict[str, Any]) -> None:
     """Print the findings for people, the most serious first."""
-    from rich.console import Console
-
-    console = Console(highlight=False)
-
-    def say(text: str) -> None:
-        console.print(text, markup=False, soft_wrap=True)
+    from contextualdag.cli.terminal import say
 
     dropped = f", {summary['rows_dropped']} with missing values dropped" if summary["rows_dropped"] else ""
     say(f"{summary['table']}: {summary['rows']} rows{dropped}.")
@@ -120,7 +115,8 @@ def _show(summary: dict[str, Any]) -> None:
         say("Nothing was found that speaks against fitting graphs to this table.")
     if "model" not in summary:
         return
-    say(f"\nModel {summary['model']} on these rows:")
+    say("")
+    say(f"Model {summary['model']} on these rows:")
     for finding in summary["model_findings"]:
         say(_line(finding))
     if not summary["model_findings"]:

@@ -100,16 +100,21 @@ def context_from_options(model: "GraphEstimator", at: list[str]) -> pd.DataFrame
     features = {feature.name: feature for feature in model.context_features_}
     given: dict[str, Any] = {}
     for pair in at:
-        # A name may contain the equals sign as well.
-        names = (name for name in features if pair.startswith(f"{name}="))
-        name = next(names, pair.partition("=")[0])
+        name = name_before_equals(pair, list(features))
         if name not in features:
             near = did_you_mean(name, list(features))
             raise _bad(f"The model has no context feature '{name}'.{near} It has: {listed(list(features))}.")
         if name in given:
             raise _bad(f"'{name}' is given twice.")
-        given[name] = _value(features[name], pair[len(name) + 1 :].strip())
-    return context.assign(**{name: [value] for name, value in given.items()})
+        given[name] = _value(features[name], pair[len(name) + 1 :])
+    for name, value in given.items():
+        context[name] = [value]
+    return context
+
+
+def name_before_equals(pair: str, known: list[str]) -> str:
+    """The name in ``name=value``: the longest known one, as names may contain the equals sign as well."""
+    return max((name for name in known if pair.startswith(f"{name}=")), key=len, default=pair.partition("=")[0])
 
 
 def describe_context(context: pd.Series) -> str:
@@ -130,7 +135,7 @@ def describe_outside(model: "GraphEstimator", context: pd.Series) -> str:
 def _value(feature: "ContextFeature", value: str) -> float | str:
     if not feature.is_number:
         known = list(feature.shares)
-        category = find_category(value, known)
+        category = find_category(value, known) or find_category(value.strip(), known)
         if category is None:
             raise _bad(f"'{value}' is no category of '{feature.name}'.{did_you_mean(value, known)} It has: {listed(known)}.")
         return category

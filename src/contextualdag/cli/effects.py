@@ -50,6 +50,8 @@ def effects(
     Example: contextualdag effects model --source sleep --target mood --along age
     """
     from contextualdag.cli.contexts import context_from_options, load_model, require_context
+    from contextualdag.cli.tables import table_bytes
+    from contextualdag.cli.terminal import write_data
 
     if do and (source is not None or target is not None or along is not None):
         raise typer.BadParameter("It takes no --source, --target or --along.", param_hint="--do")
@@ -72,8 +74,8 @@ def effects(
         else:
             table = _pairs(loaded, context, source, target)
     if format_ is not None:
-        text = table.to_csv(index=False) if format_ == "csv" else table.to_json(orient="records", force_ascii=False) + "\n"
-        typer.echo(text, nl=False)
+        records = table.to_json(orient="records", force_ascii=False) + "\n"
+        write_data(table_bytes(table, "csv") if format_ == "csv" else records.encode())
     else:
         held = context if along is None else context.drop(columns=along)
         _show(loaded, held, table, "" if along is None else f"Effect of {source} on {target} along {along}")
@@ -108,12 +110,12 @@ def _means(model: "GraphEstimator", context: "pd.DataFrame", do: list[str]) -> "
     """Means of all variables without and with the intervention."""
     import pandas as pd
 
+    from contextualdag.cli.contexts import name_before_equals
     from contextualdag.errors import InvalidInputError
 
     given: dict[str | int, float] = {}
     for pair in do:
-        # A name may contain the equals sign as well.
-        name = next((name for name in model.names_ if pair.startswith(f"{name}=")), pair.partition("=")[0])
+        name = name_before_equals(pair, model.names_)
         _check_name(name, model.names_, "--do", "variable")
         if name in given:
             raise typer.BadParameter(f"'{name}' is given twice.", param_hint="--do")
@@ -142,18 +144,9 @@ def _check_name(name: str | None, known: list[str], option: str, what: str) -> N
 
 def _show(model: "GraphEstimator", held: "pd.DataFrame", table: "pd.DataFrame", title: str) -> None:
     """Show a table below its title and the features of the context that are held."""
-    from rich import box
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
     from contextualdag.cli.contexts import describe_context, describe_outside
+    from contextualdag.cli.terminal import say, show_table
     from contextualdag.estimators.remarks import directions
-
-    console = Console(highlight=False)
-
-    def say(sentence: str) -> None:
-        console.print(sentence, markup=False, soft_wrap=True)
 
     where = ", ".join(part for part in (title, describe_context(held.iloc[0])) if part)
     say(where or "one graph for all contexts")
@@ -161,14 +154,14 @@ def _show(model: "GraphEstimator", held: "pd.DataFrame", table: "pd.DataFrame", 
     if outside:
         say(f"Outside the training data, so a guess: {outside}.")
     if len(table):
-        shown = Table(box=box.SIMPLE)
-        numbers = [table.iloc[:, place].dtype.kind == "f" for place in range(table.shape[1])]
-        for name, is_number in zip(table.columns, numbers, strict=True):
-            shown.add_column(escape(str(name)), justify="right" if is_number else "left")
-        for row in table.itertuples(index=False, name=None):
-            shown.add_row(*(f"{cell:.4g}" if isinstance(cell, float) else escape(str(cell)) for cell in row))
-        console.print(shown)
+        numbers = [name for name, dtype in table.dtypes.items() if dtype.kind == "f"]
+        rows = [
+            [f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in row]
+            for row in table.itertuples(index=False, name=None)
+        ]
+        show_table(list(table.columns), rows, numbers)
     else:
-        say("  no effects\n")
+        say("  no effects")
+        say("")
     for sentence in directions(model):
         say(f"{sentence} Effects are those of one possible graph.")

@@ -21,6 +21,7 @@ from contextualdag.cli.options import (
     split_names,
 )
 from contextualdag.cli.row_columns import GroupsOption, InterventionsOption, RowColumns, WeightOption
+from contextualdag.cli.terminal import say
 
 if TYPE_CHECKING:
     import pandas
@@ -291,7 +292,15 @@ def choose_data(
     import pandas as pd
 
     from contextualdag.checks import listed
-    from contextualdag.cli.tables import categories, complete_rows, has_name, is_mostly_numeric, numbers, require_columns
+    from contextualdag.cli.tables import (
+        categories,
+        complete_rows,
+        has_name,
+        holds_flags,
+        is_mostly_numeric,
+        numbers,
+        require_columns,
+    )
     from contextualdag.errors import InvalidInputError
 
     of_rows = of_rows or RowColumns()
@@ -308,7 +317,8 @@ def choose_data(
     left_out: list[str] = []
     if not nodes:
         rest = [name for name in frame.columns if name not in context and name not in of_rows.names]
-        nodes = [name for name in rest if has_name(name) and is_mostly_numeric(frame[name])]
+        are_numbers = [name for name in rest if holds_flags(frame[name]) or is_mostly_numeric(frame[name])]
+        nodes = [name for name in are_numbers if has_name(name)]
         left_out = [name for name in rest if name not in nodes]
     if len(nodes) < 2:
         raise InvalidInputError(
@@ -408,7 +418,7 @@ def _warnings_as_lines() -> Iterator[None]:
     """Show warnings of the library as lines on stderr."""
 
     def show(message: Warning | str, *_: object, **__: object) -> None:
-        typer.echo(f"Warning: {message}", err=True)
+        say(f"Warning: {message}", err=True)
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)

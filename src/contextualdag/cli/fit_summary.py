@@ -77,16 +77,8 @@ def summarise(model: "GraphEstimator", data: "FitData", out: Path, seconds: floa
 
 def show(summary: dict[str, Any]) -> None:
     """Print a summary for people, with the commands to run next."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-
     from contextualdag.cli import COMMANDS
-
-    console = Console(highlight=False)
-
-    def say(text: str) -> None:
-        console.print(text, markup=False, soft_wrap=True)
+    from contextualdag.cli.terminal import say, show_table
 
     dropped = f", {summary['rows_dropped']} with missing values dropped" if summary["rows_dropped"] else ""
     halves = f" and {summary['half_samples']} halves of them" if summary["half_samples"] else ""
@@ -96,14 +88,12 @@ def show(summary: dict[str, Any]) -> None:
         say(f"Context ({len(summary['context'])}): {', '.join(summary['context'])}")
     if summary["left_out"]:
         say(f"Not used, because they are not numeric or have no name: {', '.join(summary['left_out'])}")
-    table = Table(
-        "budget", "edges", "validation loss", "after refit", "", title="Path", title_justify="left", box=box.SIMPLE
-    )
+    rows = []
     for index, point in enumerate(summary["path"]):
         refit = "" if point["refit_loss"] is None else f"{point['refit_loss']:.4f}"
         numbers = (f"{point['l1_budget']:.3g}", f"{point['n_edges']:.1f}", f"{point['validation_loss']:.4f}", refit)
-        table.add_row(*numbers, "selected" if index == summary["selected"] else "")
-    console.print(table)
+        rows.append((*numbers, "selected" if index == summary["selected"] else ""))
+    show_table(("budget", "edges", "validation loss", "after refit", ""), rows, title="Path")
     edges, how = summary["edges"], summary["selection"]
     span = "" if edges["fewest"] == edges["most"] else f" on average, from {edges['fewest']} to {edges['most']}"
     selection = f"'{how}'" if isinstance(how, str) else f"{how:g} edges"

@@ -16,8 +16,6 @@ from contextualdag.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from contextualdag.cli.graph_files import Graphs
     from contextualdag.estimators.base import GraphEstimator
 
@@ -76,6 +74,7 @@ def graphs(
     """
     from contextualdag.cli.contexts import context_from_options, contexts_from_file, load_model, require_context
     from contextualdag.cli.graph_files import ONE_GRAPH, Graphs, file_bytes
+    from contextualdag.cli.terminal import write_data
 
     if contexts is not None and at:
         raise typer.BadParameter("Give --contexts or --at, not both.", param_hint="--at")
@@ -101,7 +100,7 @@ def graphs(
     elif out is None:
         if kind in ONE_GRAPH and len(Z) > 1:
             raise typer.BadParameter(f"A {kind} file holds one graph, and there are {len(Z)}: give a folder as --out.")
-        typer.echo(file_bytes(found, kind), nl=False)
+        write_data(file_bytes(found, kind))
     else:
         _write(found, kind, out, overwrite)
         typer.echo(f"{out}: {_count(len(Z), 'graph')}, {_count(len(found.edges), 'edge')}.{_outside(found)}")
@@ -157,54 +156,42 @@ def _write(found: "Graphs", kind: str, out: Path, overwrite: bool) -> None:
 
 def _show(found: "Graphs", model: "GraphEstimator") -> None:
     """Show graphs on the terminal: one by one if they are few, else how often each edge occurs."""
-    from rich.console import Console
-
-    console = Console(highlight=False)
     n = len(found.contexts)
     if n > MOST_TABLES:
-        _show_frequencies(found, console)
+        _show_frequencies(found)
     for sample in range(n if n <= MOST_TABLES else 0):
-        _show_one(found, sample, model, console)
+        _show_one(found, sample, model)
 
 
-def _show_one(found: "Graphs", sample: int, model: "GraphEstimator", console: "Console") -> None:
-    from rich import box
-    from rich.markup import escape
-    from rich.table import Table
-
+def _show_one(found: "Graphs", sample: int, model: "GraphEstimator") -> None:
     from contextualdag.cli.contexts import describe_context, describe_outside
+    from contextualdag.cli.terminal import say, show_table
     from contextualdag.export import edge_text
 
     where = describe_context(found.contexts.iloc[sample]) or "one graph for all contexts"
     number = f"Sample {sample}: " if len(found.contexts) > 1 else ""
-    console.print(f"{number}{where}", markup=False, soft_wrap=True)
+    say(f"{number}{where}")
     if found.outside[sample]:
-        console.print(
-            f"Outside the training data, so a guess: {describe_outside(model, found.contexts.iloc[sample])}.",
-            markup=False,
-            soft_wrap=True,
-        )
+        say(f"Outside the training data, so a guess: {describe_outside(model, found.contexts.iloc[sample])}.")
     edges = found.edges_of(sample)
     if not len(edges):
-        console.print("  no edges\n")
+        say("  no edges")
+        say("")
         return
     more = ["probability"] if "probability" in edges else []
-    table = Table("edge", "weight", *more, box=box.SIMPLE)
+    rows = []
     for row in edges.sort_values("weight", key=abs, ascending=False, kind="stable").itertuples(index=False):
         sure = [f"{row.probability:.2f}"] if more else []
-        table.add_row(escape(edge_text(row.source, row.target, row.directed)), f"{row.weight: .3f}", *sure)
-    console.print(table)
+        rows.append((edge_text(row.source, row.target, row.directed), f"{row.weight: .3f}", *sure))
+    show_table(("edge", "weight", *more), rows)
 
 
-def _show_frequencies(found: "Graphs", console: "Console") -> None:
-    from rich import box
-    from rich.markup import escape
-    from rich.table import Table
-
+def _show_frequencies(found: "Graphs") -> None:
+    from contextualdag.cli.terminal import say, show_table
     from contextualdag.export import edge_text
 
     n = len(found.contexts)
-    console.print(f"{n} graphs with {len(found.edges) / n:.1f} edges on average.{_outside(found)}", soft_wrap=True)
+    say(f"{n} graphs with {len(found.edges) / n:.1f} edges on average.{_outside(found)}")
     by_edge = found.edges.groupby(["source", "target", "directed"])
     grouped = by_edge["weight"].agg(["size", "mean", "min", "max"])
     more = ["probability"] if "probability" in found.edges else []
@@ -212,17 +199,14 @@ def _show_frequencies(found: "Graphs", console: "Console") -> None:
         grouped = grouped.assign(probability=by_edge["probability"].mean())
     # With one more column there is less room for names.
     first = ("in %", "mean") if more else ("in % of graphs", "mean weight")
-    table = Table("edge", *first, "smallest", "largest", *more, box=box.SIMPLE)
+    rows = []
     for edge, row in grouped.sort_values("size", ascending=False, kind="stable").iterrows():
         weights = (f"{row[name]: .3f}" for name in ("mean", "min", "max"))
         sure = [f"{row['probability']:.2f}"] if more else []
-        table.add_row(escape(edge_text(*edge)), f"{100 * row['size'] / n:.0f}", *weights, *sure)
-    console.print(table)
+        rows.append((edge_text(*edge), f"{100 * row['size'] / n:.0f}", *weights, *sure))
+    show_table(("edge", *first, "smallest", "largest", *more), rows)
     what = "Mean weight and probability" if more else "Mean"
-    console.print(
-        f"{what}, smallest and largest are over the graphs that have the edge. --out graphs.csv writes all graphs.",
-        soft_wrap=True,
-    )
+    say(f"{what}, smallest and largest are over the graphs that have the edge. --out graphs.csv writes all graphs.")
 
 
 def _outside(found: "Graphs") -> str:

@@ -10,8 +10,10 @@ from typing import Any
 import typer
 import typer.core
 
+from contextualdag.cli.terminal import say
 from contextualdag.errors import ContextualDAGError, PersistenceError
 from contextualdag.files import write_file
+from contextualdag.printable import printable
 
 FAILED, STOPPED = 1, 130
 
@@ -79,9 +81,11 @@ def _errors_as_lines(debug: bool) -> Iterator[None]:
     except Exception as error:
         # Typer's exceptions have exit codes of their own, and a closed pipe is no error of ours.
         is_typers = hasattr(error, "exit_code") or isinstance(error, typer.Abort)
+        if is_typers and isinstance(getattr(error, "message", None), str):
+            error.message = printable(error.message)  # type: ignore[attr-defined]
         if debug or is_typers or getattr(error, "errno", None) == errno.EPIPE:
             raise
-        typer.echo(f"Error: {in_a_line(error)}", err=True)
+        say(f"Error: {in_a_line(error)}", err=True)
         raise typer.Exit(FAILED) from None
 
 
@@ -100,4 +104,5 @@ def _log_to_stderr(debug: bool) -> Iterator[None]:
 
 class _Echo(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
-        typer.echo(self.format(record), err=True)
+        for line in self.format(record).splitlines():
+            say(line, err=True)

@@ -13,12 +13,15 @@ import pandas as pd
 import typer
 
 from contextualdag.checks import did_you_mean, listed
+from contextualdag.columns import check_meaning, is_date
 from contextualdag.errors import InvalidInputError, PersistenceError
-from contextualdag.tables import is_date, too_many_categories
+from contextualdag.export import as_cell, quoting
+from contextualdag.tables import too_many_categories
 
 PARQUET = (".parquet", ".pq")
 NAMELESS = "unnamed column {}"  # row numbers, which programs write in front of a table, have no name in the header
 NAMED_DELIMITERS = {"tab": "\t", "\\t": "\t", "space": " "}
+FLAGS = {"true": 1.0, "false": 0.0}
 MOSTLY = 0.5  # a column of text with a larger fraction of numbers is taken for a numeric one with errors in it
 
 
@@ -69,9 +72,12 @@ def table_format(path: Path) -> str:
 
 
 def table_bytes(frame: pd.DataFrame, kind: str) -> bytes:
-    """A table as csv or parquet."""
+    """A table as csv, in which names are no formulas, or parquet."""
     if kind == "csv":
-        return bytes(frame.to_csv(index=False).encode())
+        texts = [name for name in frame if _is_text(frame[name])]
+        cells = {name: frame[name].map(lambda value: as_cell(value) if isinstance(value, str) else value) for name in texts}
+        found = (value for column in cells.values() for value in column.unique() if isinstance(value, str))
+        return bytes(frame.assign(**cells).to_csv(index=False, quoting=quoting(found), lineterminator="\n").encode())
     require_pyarrow()
     stream = io.BytesIO()
     frame.to_parquet(stream, index=False, engine="pyarrow")
@@ -101,12 +107,17 @@ def _read(path: Path) -> bytes:
 
 def _parse_parquet(path: Path, content: bytes) -> pd.DataFrame:
     require_pyarrow()
+    from pyarrow import parquet
+
     try:
+        _refuse_duplicates(path, parquet.read_schema(io.BytesIO(content)).names)
         frame = pd.read_parquet(io.BytesIO(content), engine="pyarrow")
+    except InvalidInputError:
+        raise
     except (OSError, ValueError, NotImplementedError) as error:
         what = "it is cut short or damaged" if content.startswith(b"PAR1") else "it is of another format"
         raise PersistenceError(f"{path} cannot be read as a Parquet file: {what} ({str(error).rstrip('.')}).") from error
-    frame.columns = [str(name) for name in frame.columns]
+    frame.columns = [str(name) or NAMELESS.format(place + 1) for place, name in enumerate(frame.columns)]
     _refuse_duplicates(path, list(frame.columns))
     return frame
 
@@ -219,8 +230,15 @@ def require_columns(frame: pd.DataFrame, names: Sequence[str], path: Path) -> No
             )
 
 
+def holds_flags(column: pd.Series) -> bool:
+    """Whether a column holds true and false, and nothing else but missing values."""
+    if _is_text(column):
+        return bool(column.notna().any()) and bool(_as_flags(column)[column.notna()].notna().all())
+    return bool(pd.api.types.is_bool_dtype(column))
+
+
 def is_mostly_numeric(column: pd.Series) -> bool:
-    """Whether a column holds numbers, perhaps with a few errors among them."""
+    """Whether a column holds numbers, perhaps with a few errors among them; true and false are none."""
     if pd.api.types.is_bool_dtype(column):
         return False
     if pd.api.types.is_numeric_dtype(column):
@@ -234,8 +252,8 @@ def is_mostly_numeric(column: pd.Series) -> bool:
 
 
 def numbers(frame: pd.DataFrame, name: str, path: Path, hint: str = "") -> pd.Series:
-    """A column as finite numbers or missing values; `hint` is added to the error message."""
-    column = frame[name]
+    """A column as finite numbers or missing values, true and false as 1 and 0; `hint` is added to the error message."""
+    column = _as_flags(frame[name]) if holds_flags(frame[name]) else frame[name]
     is_number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
     parsed = column if is_number else _to_numbers(column)
     values = pd.Series(parsed.to_numpy(dtype=np.float64, na_value=np.nan), index=frame.index)
@@ -254,6 +272,7 @@ def numbers(frame: pd.DataFrame, name: str, path: Path, hint: str = "") -> pd.Se
 
 def categories(frame: pd.DataFrame, name: str, path: Path) -> pd.Series:
     """A column as text or missing values. One whose values hardly repeat is refused."""
+    check_meaning(frame[name].to_numpy(), name, str(path))
     if is_date(frame[name].to_numpy()):
         raise InvalidInputError(
             f"Column '{name}' of {path} holds dates. Add a column that codes them as a number, such as days since a start, "
@@ -281,6 +300,11 @@ def complete_rows(tables: Sequence[pd.DataFrame], path: Path, drop: bool, remedy
     if not drop:
         raise InvalidInputError(f"{said}; the first is row {int(rows.to_numpy().argmax()) + 1} after the header. {remedy}")
     return [table[~rows] for table in tables]
+
+
+def _as_flags(column: pd.Series) -> pd.Series:
+    """True and false, however they are written, as 1 and 0; all else becomes missing."""
+    return column.map(lambda value: FLAGS.get(str(value).lower()), na_action="ignore").astype("Float64")
 
 
 def _is_text(column: pd.Series) -> bool:

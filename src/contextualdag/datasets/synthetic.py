@@ -1,14 +1,16 @@
 """The paper's synthetic designs, in which graphs vary with the context or do not, and harder variants of them."""
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, ParamSpec
 
 import numpy as np
 from numpy.typing import NDArray
 
-from contextualdag.checks import is_count, is_finite, is_flag, is_integer, is_number, is_one_of, require
+from contextualdag.checks import generator, is_count, is_finite, is_flag, is_integer, is_number, is_one_of, require
+from contextualdag.errors import InvalidParameterError
 
 Array = NDArray[np.float64]
 Pairs = tuple[NDArray[np.intp], NDArray[np.intp]]
@@ -16,6 +18,34 @@ Graph = Literal["erdos-renyi", "scale-free"]
 NoiseScale = Literal["equal"] | tuple[float, float]
 OUTLYING = 10.0  # factor of rows that are made outliers
 WEAKEST = 0.25  # of a weight that is .3 to .6 at least, so that the weakest edges are below the paper's cut of .1
+
+
+Parameters = ParamSpec("Parameters")
+
+
+def _finite(make: "Callable[Parameters, Dataset]") -> "Callable[Parameters, Dataset]":
+    """Raise where parameters are so extreme that numbers are not finite or matrices singular to the computer."""
+
+    @functools.wraps(make)
+    def checked(*arguments: Parameters.args, **named: Parameters.kwargs) -> "Dataset":
+        try:
+            with np.errstate(all="ignore"):
+                data = make(*arguments, **named)
+            problem = "" if np.isfinite(data.X).all() and np.isfinite(data.W).all() else "numbers are not finite"
+        except InvalidParameterError:
+            raise
+        except (
+            np.linalg.LinAlgError,
+            OverflowError,
+            MemoryError,
+            ValueError,
+        ) as error:  # the last two from NumPy, for sizes
+            problem = str(error).rstrip(".")
+        if problem:
+            raise InvalidParameterError(f"{make.__name__} cannot simulate with parameters this extreme: {problem}.")
+        return data
+
+    return checked
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +76,7 @@ class Dataset:
         return Dataset(self.X[rows], self.Z[rows], self.W[rows], self.names)
 
 
+@_finite
 def make_varying_dag(
     n_samples: int = 1000,
     n_nodes: int = 20,
@@ -159,7 +190,7 @@ def make_varying_dag(
         reversals=reversals,
     )
     # Present seeds must keep their data: what is drawn for an option is drawn last, and only if it is asked for.
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state, "make_varying_dag")
     j, k = SKELETONS[graph](n_nodes, n_edges, rng)
     centres = rng.uniform(-1, 1, size=(n_nodes, n_features))
     Z = _correlated(rng.uniform(-1, 1, size=(n_samples, n_features)), context_correlation)
@@ -185,6 +216,7 @@ def make_varying_dag(
     return Dataset(data.X * factors, data.Z, data.W * (factors / factors[:, None]), data.names) if units else data
 
 
+@_finite
 def make_fixed_dag(
     n_samples: int = 1000,
     n_nodes: int = 20,
@@ -238,7 +270,7 @@ def make_fixed_dag(
         noise_scale=noise_scale,
         standardise=standardise,
     )
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state, "make_fixed_dag")
     j, k = SKELETONS[graph](n_nodes, n_edges, rng)
     position = rng.permutation(n_nodes)
     Z = rng.uniform(-1, 1, size=(n_samples, n_features))

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from contextualdag.checks import is_count, require
+from contextualdag.checks import generator, is_count, require
 from contextualdag.cpdag import cpdag
 from contextualdag.diagnostics.findings import plural
 from contextualdag.diagnostics.fitted_rows import FittedRows
@@ -118,7 +118,7 @@ def falsify(
     rows = FittedRows.read(model, X, Z, MOST_ROWS)
     if len(rows.X) < FEWEST_ROWS:
         raise InvalidInputError(f"falsify needs {FEWEST_ROWS} rows at least. Got {len(rows.X)}.")
-    return compare_with_relabelled(rows.centred, rows.Z, rows.W != 0, n_permutations, np.random.default_rng(random_state))
+    return compare_with_relabelled(rows.centred, rows.Z, rows.W != 0, n_permutations, generator(random_state, "falsify"))
 
 
 def compare_with_relabelled(

@@ -51,8 +51,8 @@ class FittedRows:
         if Z is None and model.context_features_:
             raise InvalidInputError("Z is missing: this model was fitted with contexts, so it needs them.")
         check_aligned(X, Z)
-        contexts = model._encode(X if Z is None else Z)
         values = read_columns(X, model.names_, "X", type(model).__name__)
+        contexts = model._encode(values if Z is None else Z)
         check_same_samples(values, contexts)
         p = len(model.names_)
         step = max(-(-len(values) // (most or max(MOST_WEIGHTS // p**2, 1))), 1)

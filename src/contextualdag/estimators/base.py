@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from sklearn.base import BaseEstimator
 
+from contextualdag.checks import generator, is_number, shown
 from contextualdag.contexts import ContextFeature
 from contextualdag.cpdag import cpdag
 from contextualdag.errors import InvalidInputError, InvalidParameterError, NotFittedError
@@ -208,8 +209,8 @@ class GraphEstimator(NotebookSummary, Summary, Pictures, Effects, Doors, BaseEst
         DataFrame of one row
         """
         self._require_fit()
-        if not 0 <= quantile <= 1:
-            raise InvalidParameterError(f"quantile must be a number from 0 to 1. Got {quantile!r} instead.")
+        if not is_number(quantile, 0, 1):
+            raise InvalidParameterError(f"quantile must be a number from 0 to 1. Got {shown(quantile)} instead.")
         return self._preparation.contexts.typical(quantile)
 
     def is_outside(self, Z: Any) -> Array:
@@ -294,8 +295,8 @@ class GraphEstimator(NotebookSummary, Summary, Pictures, Effects, Doors, BaseEst
         if Z is None and self.context_features_:
             raise InvalidInputError("Z is missing: this model was fitted with contexts, so it needs them.")
         check_aligned(X, Z)
-        Z = self._encode(X if Z is None else Z)
         values = read_columns(X, self.names_, "X", type(self).__name__)
+        Z = self._encode(values if Z is None else Z)
         check_same_samples(values, Z)
         error = np.concatenate([self._residuals(x, z) for x, z in zip(parts(values), parts(Z), strict=True)])
         weight = None if sample_weight is None else read_weights(sample_weight, len(values))
@@ -316,7 +317,7 @@ class GraphEstimator(NotebookSummary, Summary, Pictures, Effects, Doors, BaseEst
         array of shape (n, p)
         """
         Z = self._encode(Z)
-        rng = np.random.default_rng(random_state)
+        rng = generator(random_state, "sample")
         drawn = []
         for part in parts(Z):
             noise = rng.standard_normal((len(part), len(self.names_))) * self.noise_scale_

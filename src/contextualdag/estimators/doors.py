@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from contextualdag.checks import optional_module
+from contextualdag.columns import columns, has_names
 from contextualdag.cpdag import cpdag
 from contextualdag.errors import InvalidInputError
 from contextualdag.export import NamedGraph, Value, as_causallearn, as_frame, as_networkx
-from contextualdag.tables import Array, columns, has_names
+from contextualdag.tables import Array
 
 if TYPE_CHECKING:
     import networkx
@@ -222,6 +223,8 @@ def _check_may_be_left_out(model: Any, needs_means: bool) -> None:
 
 def _one_row(z: Any) -> Any:
     # A list may mix numbers and categories; NumPy would otherwise convert all of them to text.
+    if has_names(z):
+        columns(z, "z", "z")  # that it is a data frame in memory
     row = z if has_names(z) else np.atleast_2d(z if isinstance(z, np.ndarray) else np.asarray(z, dtype=object))
     if len(row) != 1:
         raise InvalidInputError(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contextualdag.checks import did_you_mean, is_count, is_finite, is_integer, listed, require
+from contextualdag.checks import did_you_mean, generator, is_count, is_finite, is_integer, listed, require
 from contextualdag.effects import effects_of, means_under, sample_under, total_effects
 from contextualdag.errors import InvalidInputError
 from contextualdag.tables import Array, Flags
@@ -63,7 +63,7 @@ class Intervened:
         array of shape (n, p)
             One row for each context; repeat a context for more draws of it.
         """
-        return self._draw(np.random.default_rng(random_state))
+        return self._draw(generator(random_state, "sample"))
 
 
 class Effects:

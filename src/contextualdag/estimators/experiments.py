@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from contextualdag.checks import did_you_mean, is_integer, listed
+from contextualdag.columns import as_floats, columns, has_names, is_flags, is_missing, is_numeric, vector
 from contextualdag.errors import InvalidInputError
-from contextualdag.tables import Array, Flags, columns, has_names
+from contextualdag.tables import MOST, Array, Flags
 from contextualdag.training.data import Rows
 
 if TYPE_CHECKING:
@@ -92,11 +93,11 @@ def rows_that_count(tables: "Tables") -> tuple["Tables", Array | None, Array | N
         return tables, None, None, None
     if tables.X_val is None and weight_val is not None:
         raise InvalidInputError("sample_weight_val belongs to X_val, which is missing.")
-    n = _n_rows(tables.X)
+    n = n_rows(tables.X)
     weight = np.ones(n) if weight is None else read_weights(weight, n)
     tables = _take_all(tables, ("X", "Z", "mask", "interventions", "groups"), weight > 0)
     if tables.X_val is not None:
-        n_val = _n_rows(tables.X_val)
+        n_val = n_rows(tables.X_val)
         weight_val = np.ones(n_val) if weight_val is None else read_weights(weight_val, n_val, "sample_weight_val")
         tables = _take_all(tables, ("X_val", "Z_val", "mask_val", "interventions_val"), weight_val > 0)
         weight_val = weight_val[weight_val > 0]
@@ -109,14 +110,15 @@ def _take_all(tables: "Tables", names: Sequence[str], rows: Flags) -> "Tables":
         return tables
     given = {name: getattr(tables, name) for name in names if getattr(tables, name) is not None}
     for name, table in given.items():
-        if _n_rows(table) != len(rows):
+        if n_rows(table) != len(rows):
             raise InvalidInputError(
-                f"{names[0]} has {len(rows)} rows and {name} has {_n_rows(table)}; they must describe the same samples."
+                f"{names[0]} has {len(rows)} rows and {name} has {n_rows(table)}; they must describe the same samples."
             )
     return replace(tables, **{name: take(table, rows) for name, table in given.items()})
 
 
-def _n_rows(table: Any) -> int:
+def n_rows(table: Any) -> int:
+    """Number of rows of what may be a table."""
     if hasattr(table, "__len__") and not hasattr(table, "shape"):
         return len(table)
     shape = table.shape if hasattr(table, "shape") else np.asarray(table).shape
@@ -190,10 +192,10 @@ def check_enough_rows(intervened: Flags, names: Sequence[str]) -> None:
 
 def read_weights(given: Any, n: int, what: str = "sample_weight") -> Array:
     """Weights of n rows, not negative and not all zero."""
-    try:
-        weights: Array = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InvalidInputError(f"{what} must hold a number for each of the {n} rows.") from None
+    column = vector(given, what)
+    if not is_numeric(column) and not is_flags(column):
+        raise InvalidInputError(f"{what} must hold a number for each of the {n} rows.")
+    weights = as_floats(column)
     if weights.shape != (n,):
         raise InvalidInputError(f"{what} must have the shape ({n},), one weight for each row. Got {weights.shape} instead.")
     for wrong, kind in ((~np.isfinite(weights), "missing or infinite"), (weights < 0, "negative")):
@@ -202,18 +204,22 @@ def read_weights(given: Any, n: int, what: str = "sample_weight") -> Array:
                 f"{what} must be finite and not negative. {wrong.sum()} of {n} weights are {kind}; the first is that of row "
                 f"{int(wrong.argmax())}, counted from 0."
             )
-    if not weights.any():
+    largest = weights.max(initial=0)
+    if not largest:
         raise InvalidInputError(f"{what} is zero for all {n} rows, so none is left to learn from.")
-    return weights
+    return weights if 1 / MOST < largest < MOST else weights / largest  # sums are finite
 
 
 def take(table: Any, rows: Flags) -> Any:
     """Some rows of a table, an array or a sequence."""
     if has_names(table):
-        return nw.from_native(table, eager_only=True)[np.flatnonzero(rows).tolist()].to_native()
+        places = np.flatnonzero(rows)
+        if hasattr(table, "take"):  # of pandas and of pyarrow, whose batches of records narwhals does not know
+            return table.take(places)
+        return nw.from_native(table, eager_only=True)[places.tolist()].to_native()
     if isinstance(table, list | tuple):
         return [entry for entry, is_taken in zip(table, rows, strict=True) if is_taken]
-    return np.asarray(table)[rows]
+    return np.asanyarray(table)[rows]  # masks are kept
 
 
 def _is_mask(given: Any) -> bool:
@@ -249,7 +255,7 @@ def _mask(given: Any, n: int, names: Sequence[str], what: str) -> Flags:
                 f"{listed(names)}. To name the targets of each row, pass a sequence of names instead."
             )
         name = label if named else names[place]
-        wrong = np.array([value not in (0, 1) for value in column.tolist()])
+        wrong = np.array([is_missing(value) or value not in (0, 1) for value in column.tolist()])
         if wrong.any():
             raise InvalidInputError(
                 f"{what} must be boolean, or hold only zeros and ones. Its column '{name}' has {wrong.sum()} other values, "
@@ -286,7 +292,7 @@ def _targets(given: Any, n: int, names: Sequence[str], what: str) -> Flags:
 
 def _names_in(entry: Any, names: Sequence[str]) -> list[Any]:
     """The targets that one entry names: none, one, or several."""
-    if entry is None or (isinstance(entry, float | np.floating) and np.isnan(entry)) or type(entry).__name__ == "NAType":
+    if is_missing(entry) or entry is np.ma.masked:
         return []
     if isinstance(entry, str):
         if entry in names:

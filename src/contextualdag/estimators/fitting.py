@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
 Indices = NDArray[np.int64]
 NO_INFLUENCE = ("device", "verbose")  # parameters that do not change what is learned
+WIDEST = 1e6  # ratio of standard deviations beyond which noise is hardly of one size
 
 
 def fit_together(models: Sequence["GraphEstimator"], tables: Sequence[Mapping[str, Any]]) -> None:
@@ -205,6 +206,8 @@ def prepare(model: "GraphEstimator", tables: Tables) -> Prepared:
     _check_masks(mask, mask_val, knowledge.required, names)
     varies = _varying_columns(X, names)
     _warn_of_functions(X, varies, names)
+    if model.noise == EQUAL:
+        _warn_of_spreads(X, varies, names)
     warn_of_tables(all_rows, names, all_contexts_of_rows, encoder)
     scaling = Scaling.learn(X, Z, known, varies, centre=model.intercept != "none", device=device)
     check_scaled((X_val - scaling.x_mean) / scaling.x_scale, names, "X_val" if held_out is None else "X")
@@ -381,6 +384,20 @@ def _varying_columns(X: Array, names: list[str]) -> Flags:
         constant = [name for name, moves in zip(names, varies, strict=True) if not moves]
         warnings.warn(f"Columns of X that do not vary get no edges: {constant}.", UserWarning, stacklevel=5)
     return varies
+
+
+def _warn_of_spreads(X: Array, varies: Flags, names: list[str]) -> None:
+    """A warning if noise is taken to be of one size and variables are of sizes so different that this cannot be."""
+    spreads = np.where(varies, X.std(0), np.nan)
+    least, most = int(np.nanargmin(spreads)), int(np.nanargmax(spreads))
+    if spreads[most] > WIDEST * spreads[least]:
+        warnings.warn(
+            f"The standard deviations of the columns of X differ by a factor of {spreads[most] / spreads[least]:.0e}, from "
+            f"'{names[least]}' to '{names[most]}', and noise='equal' means noise of one size in all of them. Use "
+            "noise='auto', or give them in units that are alike.",
+            UserWarning,
+            stacklevel=5,
+        )
 
 
 def _warn_of_functions(X: Array, varies: Flags, names: list[str]) -> None:

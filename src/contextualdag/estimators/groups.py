@@ -1,11 +1,12 @@
 """Rows that belong together, such as those of one person."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable
 from typing import Any
 
-import numpy as np
 from torch import Tensor
 
+from contextualdag.checks import shown
+from contextualdag.columns import is_missing, vector
 from contextualdag.errors import InvalidInputError
 from contextualdag.training.resampling import group_numbers
 
@@ -18,13 +19,16 @@ def read_groups(groups: Any, n: int, has_validation_set: bool) -> Tensor | None:
         return None
     if has_validation_set:
         raise InvalidInputError("groups and a validation set cannot be given together: append X_val and Z_val to X and Z.")
-    values: Sequence[Any] = np.asarray(groups).tolist()
-    if np.ndim(values) != 1 or len(values) != n:
-        raise InvalidInputError(f"groups must name the group of each of the {n} rows of X. Got {len(values)} instead.")
-    missing = sum(value is None or value != value for value in values)
+    column = vector(groups, "groups")
+    if len(column) != n:
+        raise InvalidInputError(f"groups must name the group of each of the {n} rows of X. Got {len(column)} instead.")
+    missing = sum(map(is_missing, column))
     if missing:
         raise InvalidInputError(f"groups must name the group of every row. {missing} of {n} are missing.")
-    return group_numbers(values)
+    strange = [value for value in column if not isinstance(value, Hashable)]
+    if strange:
+        raise InvalidInputError(f"groups must name groups by text, numbers or dates. Got {shown(strange[0])}.")
+    return group_numbers(column.tolist())
 
 
 def check_number(groups: Tensor, n_members: int) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contextualdag.estimators.summary import in_words
+from contextualdag.printable import printable
 
 if TYPE_CHECKING:
     import pandas
@@ -111,7 +112,7 @@ class NotebookSummary:
         if changes:
             rows["changes"] = f"{changes} (summary())"
         cells = "".join(
-            f"<tr><th style='text-align:left'>{k}</th><td style='text-align:left'>{html.escape(v)}</td></tr>"
+            f"<tr><th style='text-align:left'>{k}</th><td style='text-align:left'>{html.escape(printable(v))}</td></tr>"
             for k, v in rows.items()
         )
         return f"<table class='contextualdag-summary'>{cells}</table>"

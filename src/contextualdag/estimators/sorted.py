@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from contextualdag.checks import is_integer, listed, shown
+from contextualdag.columns import as_array
 from contextualdag.errors import InvalidInputError, InvalidParameterError
 from contextualdag.estimators.base import GraphEstimator
+from contextualdag.estimators.experiments import n_rows
 from contextualdag.estimators.fitting import Tables, fit_together
 from contextualdag.estimators.knowledge import Edges, Knowledge, Node
 from contextualdag.estimators.parameters import (
@@ -208,8 +211,8 @@ validation_fraction, device, random_state, verbose
         if mask is not None and (mask_val is None) != (X_val is None):
             raise InvalidInputError("mask_val belongs to X_val: pass both or neither.")
         super()._check_tables(replace(tables, mask=None, mask_val=None))
-        mask = _read_mask(mask, len(tables.X), "mask")
-        return replace(tables, mask=mask, mask_val=_read_mask(mask_val, 0 if X_val is None else len(X_val), "mask_val"))
+        mask = _read_mask(mask, n_rows(tables.X), "mask")
+        return replace(tables, mask=mask, mask_val=_read_mask(mask_val, 0 if X_val is None else n_rows(X_val), "mask_val"))
 
     def _settings(self, x_scale: float) -> NetworkSettings:
         # The allowed edges are acyclic already; what is left to do is to drop what the cut says.
@@ -219,17 +222,18 @@ validation_fraction, device, random_state, verbose
         given = self.forbidden_edges, self.required_edges, self.tiers
         if self.order is None:
             return Knowledge.read(names, "SortedDAG", *given)
-        rank = _ranks(list(self.order), names)
+        rank = _ranks(self.order, names)
         return Knowledge.read(names, "SortedDAG", *given, allowed=rank[:, None] < rank[None, :])
 
 
-def _ranks(order: list[str | int], names: list[str]) -> Array:
+def _ranks(order: Sequence[str | int], names: list[str]) -> Array:
     """Position of every variable in the order."""
-    positions = [names.index(node) if node in names else node for node in order]
-    if sorted(positions, key=str) != sorted(range(len(names)), key=str):
+    nodes = list(order) if isinstance(order, Iterable) else []
+    positions = [names.index(node) if isinstance(node, str) and node in names else node for node in nodes]
+    if not all(map(is_integer, positions)) or sorted(map(int, positions)) != list(range(len(names))):
         raise InvalidParameterError(
-            f"The 'order' parameter of SortedDAG must hold every variable once, by name or position. Got {order!r}; the "
-            f"variables are {names}."
+            f"The 'order' parameter of SortedDAG must hold every variable once, by name or position. Got {shown(order)}; "
+            f"the variables are {listed(names)}."
         )
     rank = np.empty(len(names))
     rank[[int(position) for position in positions]] = np.arange(len(names))
@@ -239,7 +243,7 @@ def _ranks(order: list[str | int], names: list[str]) -> Array:
 def _read_mask(mask: Any, n: int, name: str) -> Array | None:
     if mask is None:
         return None
-    values = np.asarray(mask)
+    values = as_array(mask, name, "an array of shape (n, p, p)")
     if values.ndim != 3 or values.shape[1] != values.shape[2] or len(values) != n:
         raise InvalidInputError(f"{name} must have the shape (n, p, p) with n = {n}. Got {values.shape} instead.")
     if not np.isin(values, (0, 1)).all():

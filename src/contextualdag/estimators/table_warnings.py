@@ -1,4 +1,4 @@
-"""Warnings of what is likely a mistake in tables: identifiers, copies of rows, rare categories, too few rows.
+"""Warnings of what is likely a mistake in tables: identifiers, copies of rows, rare categories, constants, dates as text.
 
 They are few and silent on good data; `contextualdag.diagnostics` looks closer.
 """
@@ -11,7 +11,7 @@ import numpy as np
 
 from contextualdag.checks import listed
 from contextualdag.contexts import ContextEncoder
-from contextualdag.tables import Array
+from contextualdag.tables import LIKE_A_DATE, Array, varying
 
 RARE = 5  # rows of a category below which it is named
 FEWEST_ROWS = 10  # below which whole numbers may differ, or count, by chance
@@ -47,6 +47,8 @@ def warn_of_tables(X: Array, names: list[str], Z: Array, encoder: ContextEncoder
     _few_rows(*X.shape)
     _copies(np.hstack([X, Z]))
     _rare_categories(seen, encoder)
+    _constant_contexts(seen, encoder)
+    _dates_as_text(encoder)
 
 
 def _identifiers(columns: list[tuple[str, Array]]) -> None:
@@ -103,6 +105,28 @@ def _rare_categories(seen: Array, encoder: ContextEncoder) -> None:
     if rare:
         shown = ", ".join(rare[:RARE]) + (f" and {len(rare) - RARE} more" if len(rare) > RARE else "")
         _warn(f"Fewer than {RARE} rows have {shown}. Their graphs rely on those of other categories; join categories.")
+
+
+def _constant_contexts(seen: Array, encoder: ContextEncoder) -> None:
+    moves = varying(seen)
+    found = [name for name in encoder.names if not moves[list(encoder.seen_columns[name])].any()]
+    if not found:
+        return
+    if len(found) == len(encoder.names):
+        what = "The context does" if len(found) == 1 else "The contexts do"
+        _warn(f"{what} not vary: {listed(found)}. There is one graph for all.")
+    else:
+        what = "This context feature does" if len(found) == 1 else "These context features do"
+        _warn(f"{what} not vary, so graphs cannot depend on {'it' if len(found) == 1 else 'them'}: {listed(found)}.")
+
+
+def _dates_as_text(encoder: ContextEncoder) -> None:
+    for name, categories in zip(encoder.names, encoder.categories, strict=True):
+        if categories and all(LIKE_A_DATE.fullmatch(category) for category in categories):
+            _warn(
+                f"Context column '{name}' holds dates as text, such as '{categories[0]}', so each is a category of its own. "
+                "Code it as a number, such as days since a start, or as its month with a period of 12."
+            )
 
 
 def _warn(sentence: str) -> None:

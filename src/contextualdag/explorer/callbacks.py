@@ -73,7 +73,7 @@ class Answers:
         self.placement = functools.lru_cache(16)(self._placement)
 
     def _placement(self, width: int, height: int) -> Placement:
-        return Placement(self._places, self.graphs.names, width, height)
+        return Placement(self._places, self.graphs.labels, width, height)
 
     def draw(self, *sent: Any) -> tuple[Any, ...]:
         """Graphs, captions, table, menu and link of a view; the last argument is the screen."""
@@ -92,7 +92,7 @@ class Answers:
         drawn = [
             elements(
                 W,
-                graphs.names,
+                graphs.labels,
                 placement,
                 self._widest,
                 view.picked,
@@ -121,9 +121,9 @@ class Answers:
             captions[0],
             captions[1] if view.comparing else no_update,
             "comparing" if view.comparing else "",
-            options(graphs.names, view.picked, shown, undirected),
+            options(graphs.labels, view.picked, shown, undirected),
             graphs.directions(view.level),
-            edge_table(graphs.names, shown, undirected, probabilities, sure),
+            edge_table(graphs.labels, shown, undirected, probabilities, sure),
             graphs.levels[view.level].label,
             least_label(view.least),
             self.links.write(view),
@@ -187,7 +187,7 @@ class Answers:
     def offer(self, key: str) -> list[dict[str, str]]:
         """Options of the menu: the nodes and the picked edge."""
         graphs = self.graphs
-        return options(graphs.names, checked_picked(key, len(graphs.names)), [], graphs.undirected(graphs.default.level))
+        return options(graphs.labels, checked_picked(key, len(graphs.names)), [], graphs.undirected(graphs.default.level))
 
     def save(self, kind: str, side: str, *sent: Any) -> dict[str, str]:
         """A file with the graph of one context."""

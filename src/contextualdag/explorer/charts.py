@@ -9,6 +9,7 @@ from contextualdag.colours import DARK, LIGHT, Palette
 from contextualdag.explorer.features import Control, Value
 from contextualdag.explorer.view import Values
 from contextualdag.export import edge_text
+from contextualdag.printable import printable
 from contextualdag.tables import Array
 
 Figure = dict[str, Any]
@@ -209,4 +210,4 @@ def _count_near(feature: Control, value: Value, counts: Array) -> float:
 
 def _plain(text: str) -> str:
     """Escape a name, since Plotly interprets some HTML in titles."""
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return printable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -15,6 +15,7 @@ from contextualdag.explorer.response import Response
 from contextualdag.explorer.view import Picked, View, varying
 from contextualdag.export import edge_text
 from contextualdag.plotting.contexts import value_text
+from contextualdag.printable import printable
 from contextualdag.tables import Array, Flags
 
 MOST_ROWS = 60
@@ -26,7 +27,9 @@ def caption(graphs: FittedGraphs, view: View, which: int, n_edges: int, left_out
     """Caption of one graph of a view: context, number of edges, and a warning outside the training range."""
     values = view.contexts[which]
     free = varying(graphs.features)
-    context = ", ".join(f"{graphs.features[position].name} = {value_text(values[position])}" for position in free)
+    context = ", ".join(
+        f"{graphs.features[position].label} = {printable(value_text(values[position]))}" for position in free
+    )
     count = f"{n_edges} edge" + "s" * (n_edges != 1) + (f", {left_out} weaker ones not drawn" if left_out else "")
     count += f", {unsure} less sure hidden" if unsure else ""
     letter = [html.Strong("AB"[which])] if view.comparing else []
@@ -53,7 +56,7 @@ def curves(graphs: FittedGraphs, view: View, dark: bool) -> dict[str, Any] | Non
     shown = [(letter, values, graphs.along(view.level, values)) for letter, values in zip("AB", view.contexts, strict=False)]
     edge = _as_drawn(graphs, view, view.picked.node, view.picked.target)
     directed = not graphs.undirected(view.level)[edge]
-    return edge_over_features(graphs.features, shown, edge, graphs.names, dark, directed)
+    return edge_over_features(graphs.features, shown, edge, graphs.labels, dark, directed)
 
 
 def edge_table(
@@ -107,7 +110,7 @@ def responses(graphs: FittedGraphs, view: View) -> Any:
         if response is None:
             return html.P(NO_CAUSE, className="soft")
         parts += [html.H4(letter)] if view.comparing else []
-        parts.append(_of_response(graphs.names, response))
+        parts.append(_of_response(graphs.labels, response))
     said = "Effect: change of the mean for one unit more of the cause, over all directed paths."
     at_nodes = "changes of means" if view.shift else "effects"
     said += f" The graph has {at_nodes} at the nodes, blue upwards and orange downwards; what is not reached is faint."
@@ -145,7 +148,7 @@ def _as_drawn(graphs: FittedGraphs, view: View, j: int, k: int) -> tuple[int, in
 def _of_edge(graphs: FittedGraphs, view: View, edge: tuple[int, int]) -> Any:
     j, k = edge
     undirected = graphs.undirected(view.level)
-    parts: list[Any] = [html.H3(_words(graphs.names, j, k, undirected))]
+    parts: list[Any] = [html.H3(_words(graphs.labels, j, k, undirected))]
     for letter, values in zip("AB", view.contexts, strict=False):
         W = graphs.graph(view.level, values)
         here = "" if len(view.contexts) == 1 else f"In {letter}: "
@@ -161,7 +164,7 @@ def _of_edge(graphs: FittedGraphs, view: View, edge: tuple[int, int]) -> Any:
             low, high = (signed(float(bound[at])) for bound in graphs.intervals(view.level, values))
             parts.append(html.P(f"{100 * LEVEL:.0f} % interval of the weight: {low} to {high}.", className="soft"))
     if undirected[j, k]:
-        weight = f"The weight is that of {edge_text(graphs.names[j], graphs.names[k])}."
+        weight = f"The weight is that of {edge_text(graphs.labels[j], graphs.labels[k])}."
         parts.append(html.P(f"The data do not tell the direction of this edge. {weight}", className="soft"))
     if varying(graphs.features):
         explained = "Below: its weight along each feature, with the others held. Zero means no edge."
@@ -174,17 +177,17 @@ def _of_node(graphs: FittedGraphs, view: View, node: int) -> Any:
     totals = [total_effects(W[None])[0] for W in shown]
     undirected = graphs.undirected(view.level)
     lines = undirected[node]
-    parts: list[Any] = [html.H3(graphs.names[node])]
+    parts: list[Any] = [html.H3(graphs.labels[node])]
     if lines.any():
         joined = [(W[:, node] + W[node]) * lines for W in shown]
-        parts += [html.H4("Neighbours, direction unknown"), _effects(graphs.names, joined, "")]
+        parts += [html.H4("Neighbours, direction unknown"), _effects(graphs.labels, joined, "")]
     for title, columns, none in (
         ("Parents", [W[:, node] * ~lines for W in shown], "No parents."),
         ("Children", [W[node] * ~lines for W in shown], "No children."),
         ("Total effect on", [T[node] for T in totals], "It affects nothing."),
         ("Total effect of", [T[:, node] for T in totals], "Nothing affects it."),
     ):
-        parts += [html.H4(title), _effects(graphs.names, columns, none)]
+        parts += [html.H4(title), _effects(graphs.labels, columns, none)]
     explained = "A total effect is the sum over all directed paths: the change of one variable per unit of the other."
     if undirected.any():
         explained += " Here it holds for one of the possible graphs, since the data do not tell all directions."

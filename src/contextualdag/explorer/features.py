@@ -10,6 +10,7 @@ from contextualdag.colours import DARK, LIGHT
 from contextualdag.contexts import ContextFeature
 from contextualdag.errors import InvalidInputError
 from contextualdag.plotting.contexts import BEYOND, value_text
+from contextualdag.printable import printable
 from contextualdag.tables import Array
 
 Value = float | str
@@ -24,6 +25,11 @@ STYLE = (
 
 class Control(ContextFeature):
     """A context feature with the arithmetic of its slider, or its menu of categories."""
+
+    @property
+    def label(self) -> str:
+        """Its name as the page shows it."""
+        return printable(self.name)
 
     @property
     def step(self) -> float:
@@ -74,7 +80,7 @@ class Control(ContextFeature):
         if isinstance(value, str) or self.contains(value):
             return None
         where = "below the training data, which begin at" if value < self.low else "above the training data, which end at"
-        return f"{self.name} = {value_text(value)} is {where} {value_text(min(max(value, self.low), self.high))}."
+        return f"{self.label} = {value_text(value)} is {where} {value_text(min(max(value, self.low), self.high))}."
 
     def _number(self, value: object) -> float:
         if not isinstance(value, int | float) or not is_finite(value):

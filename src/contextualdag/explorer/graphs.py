@@ -13,6 +13,7 @@ from contextualdag.explorer.features import Control, Value
 from contextualdag.explorer.response import Response
 from contextualdag.explorer.view import Level, Values, View, varying
 from contextualdag.plotting.contexts import drawn_contexts
+from contextualdag.printable import printable
 from contextualdag.tables import Array, Flags
 
 if TYPE_CHECKING:
@@ -66,8 +67,8 @@ class FittedGraphs:
         Features of the contexts.
     levels : list of Level
         Levels of sparsity.
-    names : list of str
-        Names of the variables.
+    names, labels : list of str
+        Names of the variables, and as the page shows them.
     default : View
         The median context beside a high one, at the level that the fit selected.
     """
@@ -76,6 +77,7 @@ class FittedGraphs:
         self._model = model
         self._lock = threading.Lock()  # computing several at once would only slow down each
         self.names = model.names_
+        self.labels = [printable(name) for name in model.names_]
         self.features = tuple(Control(one.name, one.quantiles, one.shares, one.cycle) for one in model.context_features_)
         self.levels = levels_of(model)
         selected = next(position for position, level in enumerate(self.levels) if level.selected)

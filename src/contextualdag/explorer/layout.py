@@ -11,6 +11,7 @@ from contextualdag.explorer.features import Control, Value, density_picture
 from contextualdag.explorer.graphs import FittedGraphs
 from contextualdag.explorer.view import FARTHEST, View, varying
 from contextualdag.plotting.contexts import value_text
+from contextualdag.printable import printable
 from contextualdag.report.page import NO_PROOF
 
 SIDES = ("a", "b")
@@ -127,7 +128,7 @@ def _feature_controls(features: Sequence[Control], view: View) -> list[Any]:
     """A slider or a menu for each feature that varies, with the distribution of the training data."""
     return [
         html.Fieldset(
-            [html.Legend(features[position].name), *_block(position, features[position], view)], className="feature"
+            [html.Legend(features[position].label), *_block(position, features[position], view)], className="feature"
         )
         for position in varying(features)
     ]
@@ -138,7 +139,7 @@ def _block(position: int, feature: Control, view: View) -> list[Any]:
     if not feature.is_number:
         return [html.Div([_menu(side, position, feature, value) for side, value in both], className="menus")]
     middle = f"half of them between {value_text(feature.quantiles[25])} and {value_text(feature.quantiles[75])}"
-    words = f"Distribution of {feature.name} in the training data: {middle}."
+    words = f"Distribution of {feature.label} in the training data: {middle}."
     picture = html.Img(src=density_picture(feature), alt=words, title=words, className="density")
     return [html.Div(picture, className="over-slider"), *(_slider(side, position, feature, value) for side, value in both)]
 
@@ -167,7 +168,9 @@ def _menu(side: str, position: int, feature: Control, value: Value) -> Any:
 
 def _share(category: str, share: float) -> Any:
     filled = f"linear-gradient(to right, var(--scale-1) {share:.1%}, transparent {share:.1%})"
-    return html.Span([html.Span(category), html.Small(f"{share:.0%}")], className="share", style={"background": filled})
+    return html.Span(
+        [html.Span(printable(category)), html.Small(f"{share:.0%}")], className="share", style={"background": filled}
+    )
 
 
 def _graphs(graphs: FittedGraphs) -> Any:
@@ -227,7 +230,9 @@ def _graphs(graphs: FittedGraphs) -> Any:
 
 def _more(graphs: FittedGraphs) -> Any:
     axes = graphs.default.axes
-    free = [{"label": feature.name, "value": position} for position, feature in enumerate(graphs.features) if feature.varies]
+    free = [
+        {"label": feature.label, "value": position} for position, feature in enumerate(graphs.features) if feature.varies
+    ]
     menus = [
         dcc.Dropdown(
             free,
@@ -246,7 +251,7 @@ def _more(graphs: FittedGraphs) -> Any:
             dcc.Dropdown([], None, id="picked", placeholder="Choose a node or an edge"),
             html.Div(id="details", **SPOKEN),
             html.Div(dcc.Graph(id="curves", config=NO_TOOLS, responsive=True), id="curves-box", className="hidden"),
-            html.Div(_effects(graphs.names), className="part"),
+            html.Div(_effects(graphs.labels), className="part"),
             html.Div(
                 [
                     html.H2("Number of edges"),

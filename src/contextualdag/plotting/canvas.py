@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from contextualdag.checks import shown
 from contextualdag.colours import DARK, LIGHT, Palette
 from contextualdag.errors import InvalidInputError
 from contextualdag.plotting.layout import layered_layout
+from contextualdag.printable import printable, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,9 +51,14 @@ class Canvas:
         labels = fit_labels(names, width, height)
         if places is None:
             places = layered_layout(graphs, aspect=width / height, sizes=labels.sizes / (width, height))
-        places = np.asarray(places, dtype=float)
+        try:
+            places = np.asarray(places, dtype=float)
+        except (TypeError, ValueError):
+            raise InvalidInputError(f"places must hold numbers. Got {shown(places)} instead.") from None
         if places.shape != (len(names), 2):
             raise InvalidInputError(f"places must have the shape ({len(names)}, 2). Got {places.shape} instead.")
+        if not np.isfinite(places).all():
+            raise InvalidInputError(f"places must be finite. Got {shown(places.tolist(), 80)} instead.")
         low, high = places.min(0), places.max(0)
         share = np.minimum((labels.sizes.max(0) / 2 + 6) / (width, height), 0.45)
         span = np.where(high > low, high - low, 1.0)
@@ -95,7 +102,7 @@ class Canvas:
         for text, place, strong, size in zip(self.labels.texts, self.data, important, self.labels.sizes, strict=True):
             self._box(place, size, colors.node, colors.border if strong else colors.faint, strong)
             self.ax.annotate(
-                text.replace("$", r"\$"),
+                without_formulas(text),
                 tuple(place),
                 ha="center",
                 va="center",
@@ -140,12 +147,23 @@ def size_in_points(ax: "Axes") -> tuple[float, float]:
     return max(72 * inches.width, 40.0), max(72 * inches.height, 40.0)
 
 
+def plain(text: str, most: int = 40) -> str:
+    """A name as matplotlib shall draw it, letter by letter: no formula, no hidden characters, and `most` letters."""
+    return without_formulas(shortened(printable(text), most))
+
+
+def without_formulas(text: str) -> str:
+    """A text in which matplotlib sees no formula."""
+    return text.replace("$", r"\$")
+
+
 def title(ax: "Axes", words: str, *, warn: bool = False) -> None:
     """Set a small title, broken into lines that fit the width of the Axes."""
     colors, width = palette_of(ax), size_in_points(ax)[0]
     size = 10.0 if width > 250 else 8.0
-    lines = [line for part in words.split("\n") for line in textwrap.wrap(part, max(int(width / (0.52 * size)), 12))]
-    ax.set_title("\n".join(lines), fontsize=size, color=colors.warning if warn else colors.text)
+    parts = [printable(part) for part in words.split("\n")]
+    lines = [line for part in parts for line in textwrap.wrap(part, max(int(width / (0.52 * size)), 12))]
+    ax.set_title(without_formulas("\n".join(lines)), fontsize=size, color=colors.warning if warn else colors.text)
 
 
 def edges_by_strength(W: np.ndarray) -> list[tuple[int, int]]:
@@ -185,7 +203,7 @@ class Labels:
 
 def fit_labels(names: Sequence[str], width: float, height: float) -> Labels:
     """Choose the largest font with which the names leave room for the edges in a picture of this size in points."""
-    texts = [_broken(str(name)) for name in names]
+    texts = [_broken(shortened(printable(str(name)))) for name in names]
     padding = 0.4  # around the text, as a multiple of the font size
     while True:
         extents = np.array([_extent(text) for text in texts])
@@ -227,9 +245,7 @@ def _extent(text: str) -> tuple[float, float]:
     from matplotlib.textpath import TextPath
 
     lines = text.split("\n")
-    widths = [
-        TextPath((0, 0), line.replace("$", r"\$"), size=100).get_extents().width / 100 for line in lines if line.strip()
-    ]
+    widths = [TextPath((0, 0), without_formulas(line), size=100).get_extents().width / 100 for line in lines if line.strip()]
     return max(widths, default=0.5), 0.75 + 1.2 * (len(lines) - 1)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from contextualdag.checks import is_count, require
 from contextualdag.differences import edge_changes
-from contextualdag.plotting.canvas import Canvas, joined, new_axes, palette_of, size_in_points, title
+from contextualdag.plotting.canvas import Canvas, joined, new_axes, palette_of, plain, size_in_points, title
 from contextualdag.plotting.contexts import GraphModel, context_text, drawn_contexts, read_context, read_contexts
 from contextualdag.plotting.graph import MOST_EDGES, OUTSIDE, STRIP, explain, strongest
 
@@ -197,6 +197,7 @@ def _name_pairs(ax: "Axes", first: list[str], second: list[str]) -> None:
     """Write the names beside the bars if they are short enough for the picture, else above them."""
     colors = palette_of(ax)
     width, height = size_in_points(ax)
+    first, second = [plain(name, 20) for name in first], [plain(name, 20) for name in second]
     forward = [f"{a} → {b}" for a, b in zip(first, second, strict=True)]
     rows, letters = np.arange(len(first)), max(len(words) for words in forward)
     size = float(np.clip(height / len(first) / 2, 5, 9))

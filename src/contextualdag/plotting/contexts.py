@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from contextualdag.checks import did_you_mean, listed
+from contextualdag.columns import check_meaning, columns, has_names
 from contextualdag.contexts import N_QUANTILES, ContextFeature
 from contextualdag.errors import InvalidInputError
+from contextualdag.printable import printable, shortened
 
 if TYPE_CHECKING:
     import pandas
@@ -56,17 +58,25 @@ def read_contexts(model: GraphModel, Z: Any) -> "pandas.DataFrame":
     if Z is None:
         return model.typical_context()
     if isinstance(Z, Mapping):
-        row = model.typical_context().astype(object)
-        for name, value in Z.items():
-            row[find_name(str(name), names, "context feature")] = [value]
-        return row.infer_objects()
-    if hasattr(Z, "columns"):
-        return Z if isinstance(Z, pd.DataFrame) else Z.to_pandas()
-    # A list may mix numbers and categories; NumPy would otherwise convert all of them to text.
-    values = np.atleast_2d(Z if isinstance(Z, np.ndarray) else np.asarray(Z, dtype=object))
-    if values.shape[1] != len(names):
-        raise InvalidInputError(f"A context has {len(names)} values, for {names}. Got {values.shape[1]} instead.")
-    return pd.DataFrame(values, columns=names).infer_objects()
+        given = {find_name(str(name), names, "context feature"): value for name, value in Z.items()}
+        row = model.typical_context().iloc[0].to_dict() | given
+        Z = [[row[name] for name in names]]
+    if isinstance(Z, pd.DataFrame):
+        table = Z
+    elif has_names(Z):
+        found, known = columns(Z, "Z", "z")
+        table = pd.DataFrame(dict(zip(known, found, strict=True)))
+    else:
+        # A list may mix numbers and categories; NumPy would otherwise convert all of them to text.
+        found, _ = columns(np.atleast_2d(Z if isinstance(Z, np.ndarray) else np.asarray(Z, dtype=object)), "Z", "z")
+        if len(found) != len(names):
+            raise InvalidInputError(f"A context has {len(names)} values, for {names}. Got {len(found)} instead.")
+        for name, column in zip(names, found, strict=True):
+            check_meaning(column, name, "Z")
+        table = pd.DataFrame(dict(zip(names, found, strict=True)))
+    if not len(table):
+        raise InvalidInputError("Z must hold at least one context. Got none.")
+    return table
 
 
 def read_context(model: GraphModel, z: Any, name: str = "z", several: str = "plot_graphs") -> "pandas.DataFrame":
@@ -98,7 +108,8 @@ def varying_features(model: GraphModel) -> list[str]:
 
 def context_text(model: GraphModel, context: "pandas.DataFrame", most: int = 8) -> str:
     """A context for a title: at most `most` features, without those that never varied."""
-    parts = [f"{name} = {value_text(context[name].iloc[0])}" for name in varying_features(model)]
+    values = {name: value_text(context[name].iloc[0]) for name in varying_features(model)}
+    parts = [f"{shortened(printable(name))} = {shortened(printable(value))}" for name, value in values.items()]
     # No-break spaces, so that a long title is broken between features only.
     parts = [part.replace(" ", "\N{NO-BREAK SPACE}") for part in parts]
     return ", ".join(parts[:most]) + (f" and {len(parts) - most} more" if len(parts) > most else "")
@@ -145,7 +156,9 @@ def contexts_along(
 
     n = len(next(iter(values.values())))
     table = pd.concat([model.typical_context() if context is None else context] * n, ignore_index=True)
-    return table.assign(**{name: list(column) for name, column in values.items()})
+    for name, column in values.items():
+        table[name] = list(column)
+    return table
 
 
 def drawn_contexts(model: GraphModel, n: int = N_DRAWN) -> "pandas.DataFrame":

@@ -9,13 +9,12 @@ from contextualdag.checks import is_integer, require
 from contextualdag.contexts import ContextFeature
 from contextualdag.effects import effects_of
 from contextualdag.errors import InvalidInputError
-from contextualdag.plotting.canvas import palette_of, title
+from contextualdag.plotting.canvas import palette_of, plain, title
 from contextualdag.plotting.contexts import (
     GraphModel,
     contexts_along,
     find_feature,
     find_name,
-    value_text,
     values_along,
     varying_features,
 )
@@ -24,8 +23,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 RESOLUTION = 101  # points of a curve
+SHORT = 20  # letters of a name where there is little room
 ROWS_AT_ONCE = 1000
 TwoLines = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+Line = tuple[str, np.ndarray, str]  # label, weights and colour
 
 
 def plot_edge(
@@ -61,7 +62,8 @@ def plot_edge(
     """
     j, k = _pair(model, source, target)
     along = find_feature(model, _most_varying(model, _both_weights(j, k)) if feature is None else feature)
-    labels = f"{source} → {target}", f"{target} → {source}"
+    first, second = plain(source, SHORT), plain(target, SHORT)
+    labels = f"{first} → {second}", f"{second} → {first}"
     return _draw_along(model, along, labels, _both_weights(j, k), "weight (0: no edge)", ax)
 
 
@@ -103,7 +105,9 @@ def plot_effect(
         return effects_of(W, j)[:, k], W[:, j, k]
 
     along = find_feature(model, _most_varying(model, both) if feature is None else feature)
-    return _draw_along(model, along, ("total", "direct"), both, f"effect of {source} on {target}", ax)
+    return _draw_along(
+        model, along, ("total", "direct"), both, f"effect of {plain(source, SHORT)} on {plain(target, SHORT)}", ax
+    )
 
 
 def _pair(model: GraphModel, source: str, target: str) -> tuple[int, int]:
@@ -130,13 +134,13 @@ def _draw_along(
 
         _, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
     colors = palette_of(ax)
-    lines = dict(zip(labels, zip(both(W), (colors.positive, colors.negative), strict=True), strict=True))
+    lines = list(zip(labels, both(W), (colors.positive, colors.negative), strict=True))
     if along.is_number:
         _lines(ax, np.array(values), lines, outside)
     else:
         _bars(ax, values, lines)
     ax.axhline(0, color=colors.faint, linewidth=0.8, zorder=1)
-    ax.set_xlabel(along.name)
+    ax.set_xlabel(plain(along.name))
     ax.set_ylabel(what)
     ax.legend(fontsize=8, frameon=False, loc="best")
     for side in ("top", "right"):
@@ -197,9 +201,9 @@ def plot_sparsity(
     if outside.any():
         _hatch(ax, edges, [_range(feature, cells) for feature, cells in zip((across, up), edges, strict=True)])
     for axis, feature, values in ((ax.xaxis, across, along[0]), (ax.yaxis, up, along[1])):
-        axis.set_label_text(feature.name)
+        axis.set_label_text(plain(feature.name))
         if not feature.is_number:
-            axis.set_ticks(np.arange(len(values)), [value_text(value) for value in values])
+            axis.set_ticks(np.arange(len(values)), _categories(values))
     _colour_bar(ax, mesh, clipped=bool(counts.max() > most))
     if outside.any():
         title(ax, "hatched: outside the range of the data, a guess")
@@ -219,10 +223,10 @@ def _most_varying(model: GraphModel, both: TwoLines) -> str:
     return features[int(np.argmax(ranges))]
 
 
-def _lines(ax: "Axes", values: np.ndarray, lines: dict[str, Any], outside: np.ndarray) -> None:
+def _lines(ax: "Axes", values: np.ndarray, lines: list[Line], outside: np.ndarray) -> None:
     """Solid within the training range, dotted beyond it."""
     colors = palette_of(ax)
-    for label, (weights, color) in lines.items():
+    for label, weights, color in lines:
         # Where an edge appears or vanishes the line is interrupted, not drawn as a slope.
         jumps = (weights[1:] != 0) != (weights[:-1] != 0)
         broken = np.insert(weights.astype(float), np.nonzero(jumps)[0] + 1, np.nan)
@@ -238,11 +242,16 @@ def _lines(ax: "Axes", values: np.ndarray, lines: dict[str, Any], outside: np.nd
         title(ax, "dotted: outside the range of the data, a guess")
 
 
-def _bars(ax: "Axes", values: list[str], lines: dict[str, Any]) -> None:
+def _bars(ax: "Axes", values: list[str], lines: list[Line]) -> None:
     places = np.arange(len(values))
-    for shift, (label, (weights, color)) in zip((-0.2, 0.2), lines.items(), strict=True):
+    for shift, (label, weights, color) in zip((-0.2, 0.2), lines, strict=True):
         ax.bar(places + shift, weights, 0.36, color=color, label=label)
-    ax.set_xticks(places, values)
+    ax.set_xticks(places, _categories(values))
+
+
+def _categories(values: list[str]) -> list[str]:
+    """Categories as labels of an axis, which are the shorter the more there are."""
+    return [plain(value, max(6, 60 // len(values))) for value in values]
 
 
 def _colour_bar(ax: "Axes", mesh: Any, clipped: bool) -> None:

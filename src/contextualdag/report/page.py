@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from contextualdag import __version__
 from contextualdag.colours import LIGHT, css_variables
 from contextualdag.files import write_file
+from contextualdag.printable import printable
 
 if TYPE_CHECKING:
     import pandas
@@ -44,25 +45,34 @@ footer { color: var(--soft); font-size: .85rem; margin-top: 3rem; border-top: 1p
 )
 
 
+def _escaped(text: str) -> str:
+    return html.escape(printable(text))
+
+
 def heading(text: str) -> str:
     """The heading of a section."""
-    return f"<h2>{html.escape(text)}</h2>"
+    return f"<h2>{_escaped(text)}</h2>"
 
 
 def paragraph(text: str) -> str:
     """A paragraph of plain text."""
-    return f"<p>{html.escape(text)}</p>"
+    return f"<p>{_escaped(text)}</p>"
 
 
 def notes(title: str, sentences: Sequence[str]) -> str:
     """A box with a title and a list of sentences of plain text."""
-    items = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in sentences)
-    return f'<aside role="note"><strong>{html.escape(title)}</strong><ul>{items}</ul></aside>'
+    items = "".join(f"<li>{_escaped(sentence)}</li>" for sentence in sentences)
+    return f'<aside role="note"><strong>{_escaped(title)}</strong><ul>{items}</ul></aside>'
 
 
 def table(frame: "pandas.DataFrame", digits: int = 3) -> str:
     """A table; numbers have `digits` decimal places."""
-    return str(frame.to_html(index=False, border=0, escape=True, float_format=lambda x: f"{x:.{digits}f}", na_rep=""))
+    import pandas as pd
+
+    shown = frame.map(lambda cell: printable(cell) if isinstance(cell, str) else cell)
+    shown.columns = [printable(str(name)) for name in frame.columns]
+    with pd.option_context("display.max_colwidth", None):  # names are not cut off, for then they may be the same
+        return str(shown.to_html(index=False, border=0, escape=True, float_format=lambda x: f"{x:.{digits}f}", na_rep=""))
 
 
 def picture(figure: "Figure", caption: str) -> str:
@@ -75,7 +85,7 @@ def picture(figure: "Figure", caption: str) -> str:
         figure.savefig(buffer, format="svg", bbox_inches="tight", metadata={"Date": None})
     plt.close(figure)
     svg = buffer.getvalue()
-    return f"<figure><div>{svg[svg.index('<svg') :]}</div><figcaption>{html.escape(caption)}</figcaption></figure>"
+    return f"<figure><div>{svg[svg.index('<svg') :]}</div><figcaption>{_escaped(caption)}</figcaption></figure>"
 
 
 def write_page(path: str | os.PathLike[str], title: str, parts: Sequence[str], footer: str = FOOTER) -> Path:
@@ -99,12 +109,12 @@ def write_page(path: str | os.PathLike[str], title: str, parts: Sequence[str], f
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    name = html.escape(title)
+    name = _escaped(title)
     page = (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
         f'<meta name="viewport" content="width=device-width, initial-scale=1"><title>{name}</title>\n'
         f"<style>{STYLE}</style></head>\n<body><h1>{name}</h1>\n{chr(10).join(parts)}\n"
-        f"<footer>{html.escape(footer)}</footer></body></html>\n"
+        f"<footer>{_escaped(footer)}</footer></body></html>\n"
     )
     write_file(path, page.encode())
     return path

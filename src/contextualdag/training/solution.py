@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Self
 import torch
 from torch import Tensor
 
+from contextualdag.checks import is_number, shown
 from contextualdag.errors import InvalidParameterError
 from contextualdag.network import ContextNetwork
 from contextualdag.projection import LogDet, Order
@@ -81,18 +82,20 @@ class Solution(ABC):
     def select(self, n_edges: float | None = None, l1_budget: float | None = None, explained: float | None = None) -> Self:
         """The same path at a number of edges, at the budget nearest to a given one, or with the edges that explain most."""
         if explained is not None:
-            if not 0 < explained <= 1:
-                raise InvalidParameterError(f"explained must be a number above 0, up to 1. Got {explained!r} instead.")
+            if not is_number(explained, 0, 1, low_open=True):
+                raise InvalidParameterError(f"explained must be a number above 0, up to 1. Got {shown(explained)} instead.")
             if isinstance(self.selected, Shrunken):
                 raise InvalidParameterError("explained is for graphs that were refitted, not for selection='min'.")
             return self.at(selection.explaining(self.points, self.selected, explained))
         if n_edges is not None:
             most = max(self.points[i].n_edges for i in without_first(self.points))
-            if not 0 <= n_edges <= most:
-                raise InvalidParameterError(f"n_edges must be from 0 to {most:.1f}, the densest point. Got {n_edges!r}.")
+            if not is_number(n_edges, 0, most):
+                raise InvalidParameterError(
+                    f"n_edges must be from 0 to {most:.1f}, the densest point. Got {shown(n_edges)}."
+                )
             return self.at(selection.with_n_edges(self.points, n_edges))
-        if l1_budget is None or not l1_budget >= 0:
-            raise InvalidParameterError(f"l1_budget must be 0 or more. Got {l1_budget!r} instead.")
+        if l1_budget is None or not is_number(l1_budget, 0):
+            raise InvalidParameterError(f"l1_budget must be a number of 0 or more. Got {shown(l1_budget)} instead.")
         return self.at(selection.nearest_budget(self.points, l1_budget))
 
     def describe(self) -> Description:
