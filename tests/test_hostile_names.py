@@ -39,6 +39,12 @@ def hidden(text):
     return set(HIDDEN.findall(text)) - {"\n"}
 
 
+@pytest.fixture(autouse=True)
+def _no_figure_stays_open():
+    yield
+    plt.close("all")
+
+
 @every
 def test_sentences_and_tables_on_the_terminal(names, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "5000")
@@ -138,7 +144,6 @@ def test_pictures(kind):
     assert figures[0].get_xlabel() == plain(names[0])
     assert len(figures[0].get_legend().get_texts()) == 2
     assert [label.get_text() for label in figures[1].get_xticklabels()] == [plain(name, 15) for name in names]
-    plt.close("all")
 
 
 class Page(HTMLParser):
