@@ -82,6 +82,8 @@ def is_date(column: Column) -> bool:
 
 def is_missing(value: Any) -> bool:
     """Whether a value stands for a missing one: None, NaN, NaT or the NA of pandas."""
+    if isinstance(value, str):
+        return False  # most values are; the rest takes long
     if value is None or type(value).__name__ == "NAType":
         return True
     if isinstance(value, Decimal):
