@@ -28,8 +28,7 @@ def columns(table: Any, what: str, prefix: str) -> tuple[list[Column], list[str]
     """The columns of a table and their names (`prefix` with a number for an array); errors call the table `what`."""
     frame = _frame(table, what)
     if what == "Z" and nw.dependencies.is_into_series(table):  # one context feature
-        series = nw.from_native(table, series_only=True)
-        found, names = [_values(series)], [f"{prefix}1" if series.name in (None, "") else str(series.name)]
+        found, names = [_values(nw.from_native(table, series_only=True))], [f"{prefix}1"]
     elif frame is None:
         array = _array(table, what)
         found = [_settled(column) for column in array.T]
@@ -83,6 +82,8 @@ def is_date(column: Column) -> bool:
 
 def is_missing(value: Any) -> bool:
     """Whether a value stands for a missing one: None, NaN, NaT or the NA of pandas."""
+    if isinstance(value, str):
+        return False  # most values are; the rest takes long
     if value is None or type(value).__name__ == "NAType":
         return True
     if isinstance(value, Decimal):

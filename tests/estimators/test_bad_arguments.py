@@ -8,6 +8,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import torch
+from matplotlib import pyplot as plt
 
 from contextualdag import FixedDAG, SortedDAG
 from contextualdag.diagnostics import check_model, check_table
@@ -16,6 +17,12 @@ from tests.renamed import renamed, small_model
 
 N = 40
 NOT_NUMBERS = ["a", None, True, [1], np.array([1, 2]), float("nan"), 1j, object()]
+
+
+@pytest.fixture(autouse=True)
+def _no_figure_stays_open():
+    yield
+    plt.close("all")
 
 
 @pytest.fixture(scope="module")

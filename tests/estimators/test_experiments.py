@@ -214,7 +214,7 @@ def test_numbers_of_outliers_are_those_of_the_table_that_was_given():
         ([1, np.nan, 1, 1], r"1 of 4 weights are missing or infinite"),
         ([0, 0, 0, 0], r"zero for all 4 rows"),
         ([1, 1], r"must have the shape \(4,\), one weight for each row. Got \(2,\)"),
-        ([[1], [1], [1], [1]], r"Got \(4, 1\)"),
+        ([[1], [1], [1], [1]], r"Got shape \(4, 1\)"),
         (["a", "b", "c", "d"], r"must hold a number for each of the 4 rows"),
     ],
 )

@@ -68,7 +68,7 @@ def test_damaged_tables_are_named(content, tmp_path):
 def test_devices_that_are_not_there():
     with pytest.raises(InvalidParameterError, match="no device 'tpu'"):
         sizes("n", "tpu")
-    with pytest.raises(InvalidParameterError, match=r"Times are measured on .* Got 'meta' instead"):
+    with pytest.raises(InvalidParameterError, match="PyTorch cannot compute on the device 'meta' here"):
         sizes("n", "meta")
     if not torch.cuda.is_available():
         with pytest.raises(InvalidParameterError, match="no CUDA device"):

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from contextualdag import FixedDAG
 from contextualdag.errors import InvalidInputError
 from tests.plotting.conftest import assert_all_inside
 
@@ -54,3 +55,10 @@ def test_edge_along_features(model):
     assert_all_inside(ax.figure)
     assert len(model.plot_edge("anxiety", "sleep", "site").patches) == 6
     assert model.plot_edge("anxiety", "sleep").get_xlabel() in ("age", "neuroticism", "site")
+
+
+def test_along_a_feature_that_does_not_vary(fixed):
+    X = np.random.default_rng(0).standard_normal((60, 2))
+    with pytest.warns(UserWarning, match="The context does not vary"):
+        model = FixedDAG(random_state=0).fit(X, np.full((60, 1), 98.6))
+    model.plot_edge("x1", "x2", "z1").figure.canvas.draw()

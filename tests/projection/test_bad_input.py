@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import torch
 
+from contextualdag.checks import shown
 from contextualdag.errors import ContextualDAGError, InvalidInputError, InvalidParameterError
 from contextualdag.projection import DAGProjection, LogDet, Order, project_l1
 
@@ -48,7 +49,7 @@ def test_entries_that_are_not_finite(project, value):
 
 @pytest.mark.parametrize("budget", [-1, -1e-300, math.nan, -math.inf, "1", None, True, 10**400])
 def test_budgets(budget):
-    message = re.escape(f"The 'l1_budget' parameter of DAGProjection must be a number in [0, inf]. Got {budget!r} instead.")
+    message = re.escape(f"The 'l1_budget' parameter of DAGProjection must be a number in [0, inf]. Got {shown(budget)}")
     with pytest.raises(InvalidParameterError, match=message):
         DAGProjection(budget)
     with pytest.raises(InvalidParameterError, match="'l1_budget' parameter of project_l1"):

@@ -18,6 +18,7 @@ from contextualdag.plotting.contexts import (
     values_along,
     varying_features,
 )
+from contextualdag.tables import varying
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -237,7 +238,8 @@ def _lines(ax: "Axes", values: np.ndarray, lines: list[Line], outside: np.ndarra
     if not outside.all():
         inside = values[~outside]
         ax.axvspan(inside[0], inside[-1], color=colors.faint, alpha=0.2, linewidth=0, zorder=0)
-    ax.set_xlim(values[0], values[-1])
+    if varying(values[:, None])[0]:
+        ax.set_xlim(values[0], values[-1])
     if outside.any():
         title(ax, "dotted: outside the range of the data, a guess")
 

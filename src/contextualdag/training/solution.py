@@ -95,7 +95,7 @@ class Solution(ABC):
                 )
             return self.at(selection.with_n_edges(self.points, n_edges))
         if l1_budget is None or not is_number(l1_budget, 0):
-            raise InvalidParameterError(f"l1_budget must be a number of 0 or more. Got {shown(l1_budget)} instead.")
+            raise InvalidParameterError(f"l1_budget must be 0 or more. Got {shown(l1_budget)} instead.")
         return self.at(selection.nearest_budget(self.points, l1_budget))
 
     def describe(self) -> Description:
