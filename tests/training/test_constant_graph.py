@@ -2,7 +2,13 @@ import pytest
 import torch
 
 from contextualdag.graphs import is_acyclic
-from contextualdag.training.constant_graph import SplitMoments, group_path, one_graph_path, penalty_grid
+from contextualdag.training.constant_graph import (
+    SplitMoments,
+    group_path,
+    information_criterion,
+    one_graph_path,
+    penalty_grid,
+)
 from contextualdag.training.data import Rows, Split
 from contextualdag.training.loss import Moments
 
@@ -64,3 +70,15 @@ def test_the_largest_penalty_leaves_no_edge():
     assert penalties[-1] == pytest.approx(1e-3 * penalties[0])
     (sparsest,) = group_path(moments, penalties[:1], ALLOWED, cut=0.0, with_refits=True)
     assert sparsest.n_edges == 0
+
+
+def test_of_two_graphs_the_criterion_prefers_the_right_directions_and_no_needless_edge():
+    rows = a_split().train
+    right = torch.zeros(1, 4, 4)
+    right[0, 0, 1] = right[0, 1, 2] = 1.0
+    denser, reversed_ = right.clone(), right.transpose(1, 2)
+    denser[0, 0, 3] = 1.0
+    best = information_criterion(right, rows)
+    assert best < information_criterion(denser, rows)
+    assert best < information_criterion(reversed_, rows)
+    assert best == information_criterion(5 * right, rows)  # weights are refitted

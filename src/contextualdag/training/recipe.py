@@ -40,7 +40,13 @@ from contextualdag.threads import one_thread_each
 from contextualdag.training import noise
 from contextualdag.training import selection as selections
 from contextualdag.training.common_order import find_order
-from contextualdag.training.constant_graph import SplitMoments, group_path, one_graph_path, penalty_grid
+from contextualdag.training.constant_graph import (
+    SplitMoments,
+    group_path,
+    information_criterion,
+    one_graph_path,
+    penalty_grid,
+)
 from contextualdag.training.context_test import ContextTest, permutation_test
 from contextualdag.training.data import Folds, Rows, Split
 from contextualdag.training.ensemble import Ensemble
@@ -307,9 +313,9 @@ def _best_constant(ensemble: Ensemble, forward: Tensor, losses: Tensor) -> Solut
     If it is far behind graphs that vary its path is thinned out.
     """
     thinned = {_constant(ensemble, edges, every=THINNED): edges for edges in (ensemble.problem.allowed, forward)}
-    losses_of = {constant: losses_of_rows(constant, ensemble.folds) for constant in thinned}
-    best = min(thinned, key=lambda constant: float(losses_of[constant].mean()))
-    if not _is_near(losses_of[best], losses, ensemble):
+    rows = ensemble.folds.rows
+    best = min(thinned, key=lambda constant: information_criterion(constant.graphs(rows.Z[:1]), rows))
+    if not _is_near(losses_of_rows(best, ensemble.folds), losses, ensemble):
         return best
     return _constant(ensemble, thinned[best])
 
