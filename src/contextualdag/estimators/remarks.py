@@ -1,8 +1,10 @@
 """What the reader of a fitted model has to know besides its graphs, as sentences for terminal, report and explorer."""
 
+import math
 from typing import TYPE_CHECKING
 
 from contextualdag.estimators.bootstrap import BootstrapDAG
+from contextualdag.estimators.readable import in_words, readable
 from contextualdag.export import edge_text
 from contextualdag.plotting.contexts import drawn_contexts
 from contextualdag.training.context_test import FEW_ROWS
@@ -13,12 +15,11 @@ if TYPE_CHECKING:
     from contextualdag.estimators.base import GraphEstimator
 
 MOST_NAMED = 10
-MANY_EDGES, FAR_FEWER = 1.5, 0.7  # edges for each variable; share of them
 SURE, LIKELY = 0.9, 0.5  # smallest probabilities of edges that are called so
 N_CONTEXTS = 200  # over which edges are counted
 SHORT = {CONSTANT: "one graph", COMMON_ORDER: "one order", VARYING: "an order that varies"}
+ONE_GRAPH = "One graph serves all contexts"
 CHOSEN = {
-    CONSTANT: "One graph serves all contexts.",
     COMMON_ORDER: "Edges change with the context along one order of the variables; none is reversed.",
     VARYING: "Edges and their directions change with the context.",
 }
@@ -33,15 +34,35 @@ def remarks(model: "GraphEstimator") -> list[str]:
 def _structure(model: "GraphEstimator") -> list[str]:
     """Which structure was chosen, and why."""
     scores = model.structure_scores_
+    chosen = _one_graph(model) if model.structure_ == CONSTANT else CHOSEN[model.structure_]
     if len(scores) < 2:
-        return []
+        return [chosen] if model.structure_ == CONSTANT and _has_context(model) else []
     behind = ", ".join(
         f"{SHORT[name]} {score.behind:.2g} ± {score.standard_error:.1g}"
         for name, score in scores.items()
         if score.behind > 0
     )
     best = next(SHORT[name] for name, score in scores.items() if score.behind == 0)
-    return [f"{CHOSEN[model.structure_]} (Log likelihood of a held-out row: {best} predicts best; behind it are {behind}.)"]
+    return [f"{chosen} (Log likelihood of a held-out row: {best} predicts best; behind it are {behind}.)"]
+
+
+def _has_context(model: "GraphEstimator") -> bool:
+    return any(feature.varies for feature in model.context_features_)
+
+
+def _one_graph(model: "GraphEstimator") -> str:
+    """What one graph for all contexts means, with the shares of the variance behind it."""
+    shares = model.explained_.loc["mean"]
+    means, edges = 100 * shares["means"], 100 * shares["common edges"]
+    if not math.isfinite(means + edges):
+        return f"{ONE_GRAPH}."
+    if model.intercept != "contextual":
+        return f"{ONE_GRAPH}; its edges explain {edges:.2g} % of the variance of held-out rows."
+    return (
+        f"{ONE_GRAPH}: the context moves the means of the variables, which explains {max(means, 0):.2g} % of the variance "
+        f"of held-out rows, and not how they depend on one another; the edges, the same everywhere, explain "
+        f"{edges:.2g} % more."
+    )
 
 
 def _context(model: "GraphEstimator") -> list[str]:
@@ -60,6 +81,8 @@ def _context(model: "GraphEstimator") -> list[str]:
         low, high = (f"{100 * bound:.2g}" for bound in test.gain_interval)
         gain = f" Graphs of their own contexts save {100 * test.gain:.2g} % ({low} to {high}) of the squared error of rows."
     said = f"Dependence between the variables changes with the context ({numbers}).{gain}{power}"
+    if model.structure_ == CONSTANT and len(model.structure_scores_) > 1:
+        said += " That is too little to learn from so many rows: graphs that follow it predict no better."
     if not test.features:
         return [said]
     named = ", ".join(f"{name} (p = {p:.2g})" for name, p in sorted(test.features.items(), key=lambda item: item[1]))
@@ -112,13 +135,8 @@ def directions(model: "GraphEstimator") -> list[str]:
 
 def _readable(model: "GraphEstimator") -> list[str]:
     """How many edges are enough, where that is far fewer."""
-    all_of_them = model.chosen_["n_edges"]
-    if not model.chosen_.get("refitted") or all_of_them < MANY_EDGES * len(model.names_):
-        return []
-    fewer = model.select(explained=0.9).chosen_["n_edges"]
-    if fewer > FAR_FEWER * all_of_them:
-        return []
-    return [f"{all_of_them:.3g} edges predict best; the {fewer:.3g} strongest explain nine tenths of it (explained=0.9)."]
+    fewer = readable(model)
+    return [] if fewer is None else [f"{in_words(model, fewer)} (select(explained=0.9), --explained 0.9)."]
 
 
 def _outliers(model: "GraphEstimator") -> list[str]:

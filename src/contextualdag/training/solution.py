@@ -93,7 +93,7 @@ class Solution(ABC):
                 raise InvalidParameterError(
                     f"n_edges must be from 0 to {most:.1f}, the densest point. Got {shown(n_edges)}."
                 )
-            return self.at(selection.with_n_edges(self.points, n_edges))
+            return self.at(selection.with_n_edges(self.points, n_edges, self.selected))
         if l1_budget is None or not is_number(l1_budget, 0):
             raise InvalidParameterError(f"l1_budget must be a number of 0 or more. Got {shown(l1_budget)} instead.")
         return self.at(selection.nearest_budget(self.points, l1_budget))
