@@ -19,7 +19,7 @@ from contextualdag.contexts import ContextEncoder, ContextSummary
 from contextualdag.errors import InvalidInputError, InvalidParameterError
 from contextualdag.estimators.experiments import Known, complete, read_known, rows_that_count
 from contextualdag.estimators.groups import check_number, read_groups
-from contextualdag.estimators.imputation import IMPUTE, check_enough_observed, filled_by_context, filled_by_model
+from contextualdag.estimators.imputation import IMPUTE, check_enough_observed, filled_by_context
 from contextualdag.estimators.progress import FitProgress
 from contextualdag.estimators.scaling import EXACT, Preparation, Scaling
 from contextualdag.estimators.summary import learn_variation
@@ -36,6 +36,7 @@ from contextualdag.tables import (
 )
 from contextualdag.training.checkpoint import Checkpoint
 from contextualdag.training.data import Rows, Split
+from contextualdag.training.filling import filled_by_model
 from contextualdag.training.noise import EQUAL, residual_scales
 from contextualdag.training.outliers import OUTLIER
 from contextualdag.training.problem import NetworkSettings, Outcome, Problem
@@ -110,6 +111,18 @@ def problem_of_fit(prepared: "Prepared", outcome: Outcome) -> Problem:
     return divided(replace(prepared.problem, split=outcome.split, checkpoint=None, observer=None), outcome.scale)
 
 
+def with_holes(problem: Problem, prepared: "Prepared") -> Problem:
+    """The problem whose rows know which of their values were missing, so that these can be filled in anew."""
+    if prepared.missing is None:
+        return problem
+    device = problem.split.train.X.device
+    marked = (
+        replace(rows, missing=torch.from_numpy(holes).to(device))
+        for rows, holes in zip((problem.split.train, problem.split.held_out), prepared.missing, strict=True)
+    )
+    return replace(problem, split=Split(*marked))
+
+
 @dataclass(frozen=True)
 class Tables:
     """The arguments of `fit`."""
@@ -142,6 +155,7 @@ class Prepared:
     mask: Array | None
     train_rows: Indices  # rows of the table that was given
     held_out_rows: Indices | None  # None for a validation set of its own
+    missing: tuple[Flags, Flags] | None = None  # which values were filled in, of training rows and of those held out
 
 
 def prepare(model: "GraphEstimator", tables: Tables) -> Prepared:
@@ -268,7 +282,8 @@ def _filled_by_model(
     train, other = (
         replace(rows, X=prepared.scaling.variables(X)) for rows, X in zip((split.train, split.held_out), filled, strict=True)
     )
-    return replace(prepared, problem=replace(prepared.problem, split=Split(train, other)), X=filled[0])
+    problem = replace(prepared.problem, split=Split(train, other))
+    return replace(prepared, problem=problem, X=filled[0], missing=(missing, missing_held_out))
 
 
 def _check_masks(mask: Array | None, mask_val: Array | None, required: Flags, names: list[str]) -> None:

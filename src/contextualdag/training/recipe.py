@@ -44,6 +44,7 @@ from contextualdag.training.constant_graph import SplitMoments, group_path, one_
 from contextualdag.training.context_test import ContextTest, permutation_test
 from contextualdag.training.data import Folds, Rows, Split
 from contextualdag.training.ensemble import Ensemble
+from contextualdag.training.filling import emptied, has_holes, refilled
 from contextualdag.training.held_out import explained, gain_of_context, losses_of_rows, predictions
 from contextualdag.training.loss import Moments, errors, residuals, row_errors
 from contextualdag.training.means import draw_mean, fit_means, without_means
@@ -88,8 +89,14 @@ def learn(problems: Sequence[Problem]) -> list[Outcome]:
 
 
 def learn_resamples(problems: Sequence[Problem]) -> list[Solution]:
-    """Graphs of half-samples, see `contextualdag.training.resampling`, each without the rest of its path."""
+    """Graphs of half-samples, see `contextualdag.training.resampling`, each without the rest of its path.
+
+    Values that are missing are filled in anew in each, so that its graphs include the doubt of what they might have been.
+    """
     with one_thread_each(problems[0].split.train.X.device):
+        if has_holes(problems):
+            first = _solve([emptied(problem) for problem in problems])
+            problems = [refilled(problem, choice.solution) for problem, choice in zip(problems, first, strict=True)]
         return [choice.solution.alone() for choice in _solve(problems)]
 
 
