@@ -187,11 +187,16 @@ def _show_one(found: "Graphs", sample: int, model: "GraphEstimator") -> None:
         say("")
         return
     more = ["probability"] if "probability" in edges else []
+    scale = dict(zip(model.names_, model.scale_, strict=True))
+    sizes = edges["weight"] * edges["source"].map(scale) / edges["target"].map(scale)
     rows = []
-    for row in edges.sort_values("weight", key=abs, ascending=False, kind="stable").itertuples(index=False):
+    for row in edges.assign(size=sizes).sort_values("size", key=abs, ascending=False, kind="stable").itertuples(index=False):
         sure = [f"{row.probability:.2f}"] if more else []
-        rows.append((edge_text(row.source, row.target, row.directed), f"{row.weight: .3f}", *sure))
-    show_table(("edge", "weight", *more), rows)
+        words = edge_text(row.source, row.target, row.directed)
+        rows.append((words, f"{row.weight: .4g}", f"{row.size: .3f}", *sure))
+    show_table(("edge", "weight", "in sd", *more), rows)
+    say("Weight: in the units of the variables; in sd: in standard deviations of both, whatever the units.")
+    say("")
 
 
 def _show_frequencies(found: "Graphs") -> None:

@@ -101,6 +101,16 @@ class GraphEstimator(NotebookSummary, Summary, Pictures, Effects, Doors, BaseEst
         return len(self.names_)
 
     @property
+    def scale_(self) -> Array:
+        """Standard deviations (p,) of the variables in the rows of the fit, in their units; one for those that do not vary.
+
+        An edge from j to k has the standardised weight ``W[j, k] * scale_[j] / scale_[k]``: the difference of k, in its
+        standard deviations, for one standard deviation of j. Pictures draw edges as wide as that, whatever the units.
+        """
+        self._require_fit()
+        return self._preparation.scaling.x_scale.copy()
+
+    @property
     def varies_(self) -> bool:
         """Whether graphs differ from context to context; False where there is one graph for all."""
         self._require_fit()

@@ -13,7 +13,7 @@ from contextualdag.estimators.remarks import directions, remarks
 from contextualdag.explorer.features import Control, Value
 from contextualdag.explorer.response import Response
 from contextualdag.explorer.view import Level, Values, View, varying
-from contextualdag.plotting.contexts import drawn_contexts
+from contextualdag.plotting.contexts import drawn_contexts, units
 from contextualdag.printable import printable
 from contextualdag.tables import Array, Flags
 
@@ -104,6 +104,11 @@ class FittedGraphs:
         contexts = drawn_contexts(self._model, N_SEEN)
         W = self._adjacency(self.default.level, contexts)
         return W if W.any() else self._adjacency(len(self.levels) - 1, contexts)
+
+    @functools.cached_property
+    def units(self) -> Array:
+        """What weights (p, p) are multiplied by to be in standard deviations, in which they are drawn and compared."""
+        return units(self._model)
 
     @property
     def vary(self) -> bool:

@@ -212,7 +212,7 @@ def _graphs(graphs: FittedGraphs) -> Any:
     ]
     key = [
         html.Span([html.I(className="stroke positive"), "positive"]),
-        html.Span([html.I(className="stroke negative"), "negative; wider is stronger"]),
+        html.Span([html.I(className="stroke negative"), "negative; wider is stronger, in standard deviations"]),
         *([html.Span([html.I(className="stroke unsure"), UNSURE_WORDS])] if graphs.tells_probabilities else []),
         html.Span([html.I(className="stroke only"), "only here"], className="side-b"),
         html.Span([html.I(className="stroke reversed"), "reversed"], className="side-b"),

@@ -7,7 +7,14 @@ import numpy as np
 from contextualdag.checks import is_count, require
 from contextualdag.differences import edge_changes
 from contextualdag.plotting.canvas import Canvas, joined, new_axes, palette_of, plain, size_in_points, title
-from contextualdag.plotting.contexts import GraphModel, context_text, drawn_contexts, read_context, read_contexts
+from contextualdag.plotting.contexts import (
+    GraphModel,
+    context_text,
+    drawn_contexts,
+    read_context,
+    read_contexts,
+    standardised,
+)
 from contextualdag.plotting.graph import MOST_EDGES, OUTSIDE, STRIP, explain, strongest
 
 if TYPE_CHECKING:
@@ -53,7 +60,7 @@ def plot_difference(
     """
     require(is_count(max_edges), "max_edges", "plot_difference", "an integer of at least 1", max_edges)
     contexts = [read_context(model, z) for z in (z1, z2)]
-    W = np.concatenate([model.adjacency(context) for context in contexts])
+    W = standardised(model, np.concatenate([model.adjacency(context) for context in contexts]))
     ax = new_axes(len(model.names_)) if ax is None else ax
     colors = palette_of(ax)
     _title(ax, model, contexts)

@@ -20,7 +20,7 @@ from contextualdag.plotting import (
     plot_path,
     plot_sparsity,
 )
-from contextualdag.plotting.contexts import drawn_contexts, varying_features
+from contextualdag.plotting.contexts import drawn_contexts, units, varying_features
 from contextualdag.report import page
 from contextualdag.report.warnings import find_warnings
 
@@ -125,7 +125,7 @@ def write_model_report(
 
 
 def varying_edges(model: "GraphEstimator", W: np.ndarray) -> "pandas.DataFrame":
-    """Edges, sorted by how much their weight varies over given graphs.
+    """Edges, sorted by how much their weight varies over given graphs, in standard deviations of the variables.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def varying_edges(model: "GraphEstimator", W: np.ndarray) -> "pandas.DataFrame":
     -------
     DataFrame
         Columns source, target, present (share of graphs), mean, smallest, largest (over all graphs; 0 where absent) and
-        varies (standard deviation), in falling order.
+        varies (standard deviation).
     """
     import pandas as pd
 
@@ -156,7 +156,9 @@ def varying_edges(model: "GraphEstimator", W: np.ndarray) -> "pandas.DataFrame":
             "varies": weights.std(0),
         }
     )
-    return table.sort_values("varies", ascending=False, kind="stable", ignore_index=True)
+    # Compared in standard deviations, so that units do not matter.
+    order = np.argsort(-(table["varies"].to_numpy() * units(model)[sources, targets]), kind="stable")
+    return table.iloc[order].reset_index(drop=True)
 
 
 def _in_short(model: "GraphEstimator", W: np.ndarray, source: str) -> str:

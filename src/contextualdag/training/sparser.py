@@ -51,7 +51,8 @@ def sparsest_as_good(solution: ConstantGraph, folds: Folds) -> ConstantGraph:
 def along_one_order(solution: ConstantGraph, allowed: Tensor, path: Callable[[Tensor], Points]) -> ConstantGraph:
     """The same path with points along the order of the best one, as far as they explain as much.
 
-    If that has few edges, its order says little of denser points, which stay as they are.
+    If that has few edges, no more than variables, they are strong, and tell their directions well at every point: then the
+    path stays as it is.
 
     Parameters
     ----------
@@ -63,11 +64,12 @@ def along_one_order(solution: ConstantGraph, allowed: Tensor, path: Callable[[Te
         Fits the points of a path within edges that are allowed, at the same penalties.
     """
     best = solution.at(least_refit_loss(solution.points))
+    if best.describe().n_edges <= len(allowed):
+        return solution
     forward = order_to_mask(topological_order(best.graphs(allowed.new_zeros(1, 1).float())))[0].to(allowed.device) & allowed
     along = {point.thresholds: point for point in path(forward)}
     empty, points = loss_of_empty(solution.points), list(solution.points)
-    is_dense = best.describe().n_edges > len(allowed)
-    for index in range(0 if is_dense else best.selected.index + 1, len(points)):
+    for index in range(len(points)):
         other, own = along[points[index].thresholds].refit, points[index].refit
         if own is None or other is None:
             continue
