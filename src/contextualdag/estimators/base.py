@@ -70,6 +70,7 @@ class GraphEstimator(NotebookSummary, Summary, Pictures, Effects, Doors, BaseEst
     context_test_: ContextTest | None
     outliers_: list[int]  # rows of X that were given little weight
     noise_scale_: Array
+    _noise_changes: Array  # how much the noise of each variable changes with the context, (p,); zero where it does not
     _explained: Array  # shares of the variance of each variable, by means, common edges and change of edges
     n_held_out_: int
 
@@ -139,6 +140,17 @@ class GraphEstimator(NotebookSummary, Summary, Pictures, Effects, Doors, BaseEst
         table = pd.DataFrame(self._explained + 0.0, index=self.names_, columns=["means", "common edges", "change of edges"])
         table.loc["mean"] = table.mean()
         return table
+
+    @property
+    def noise_changes_(self) -> dict[str, float]:
+        """Variables whose noise changes with the context, as far as the rows of the fit tell.
+
+        The number is the standard deviation of its variance over the contexts, as a share of its mean. Directions rest on
+        noise of one size in all contexts, so those at these variables may be wrong; a missing edge looks like this too. A
+        test errs for about one model out of a hundred. `contextualdag.diagnostics.check_model` looks closer.
+        """
+        self._require_fit()
+        return {name: float(change) for name, change in zip(self.names_, self._noise_changes, strict=True) if change > 0}
 
     @property
     def undirected_edges_(self) -> list[tuple[str, str]]:

@@ -38,6 +38,7 @@ from contextualdag.training.checkpoint import Checkpoint
 from contextualdag.training.data import Rows, Split
 from contextualdag.training.filling import filled_by_model
 from contextualdag.training.noise import EQUAL, residual_scales
+from contextualdag.training.noise_changes import changes_of_noise
 from contextualdag.training.outliers import OUTLIER
 from contextualdag.training.problem import NetworkSettings, Outcome, Problem
 from contextualdag.training.recipe import learn
@@ -321,6 +322,8 @@ def _keep(model: "GraphEstimator", prepared: Prepared, outcome: Outcome) -> None
     train = outcome.split.train
     left = torch.from_numpy(model._residuals(prepared.X, prepared.Z, prepared.mask))
     model.noise_scale_ = residual_scales(left, train.to("cpu")).numpy()
+    scored = None if train.scored is None else train.scored.cpu().numpy()
+    model._noise_changes = changes_of_noise(left.numpy(), prepared.Z, scored)
     model.outliers_ = _outliers(prepared, outcome.split)
     model._variation = learn_variation(model, problem_of_fit(prepared, outcome))
 

@@ -28,7 +28,7 @@ CHOSEN = {
 def remarks(model: "GraphEstimator") -> list[str]:
     """Sentences on structure, context, how many edges are enough and how sure they are, noise, directions and odd rows."""
     about_edges = [*_structure(model), *_context(model), *_readable(model), *_sureness(model)]
-    return [*about_edges, _noise(model), *directions(model), *_outliers(model)]
+    return [*about_edges, _noise(model), *_changing_noise(model), *directions(model), *_outliers(model)]
 
 
 def _structure(model: "GraphEstimator") -> list[str]:
@@ -119,6 +119,19 @@ def _noise(model: "GraphEstimator") -> str:
         f"Noise: a size of its own for each variable, learned from the data (from {low:.3g} to {high:.3g} in their units). "
         "Units do not matter."
     )
+
+
+def _changing_noise(model: "GraphEstimator") -> list[str]:
+    """Variables whose noise changes with the context, which directions should not be trusted at."""
+    found = model.noise_changes_
+    if not found:
+        return []
+    named = _listed([name for name, _ in sorted(found.items(), key=lambda item: -item[1])])
+    return [
+        f"The size of the noise changes with the context for {named}. Directions rest on noise of one size in all contexts, "
+        "so do not trust those of edges at these variables; an edge that is missing looks like this, too. "
+        "contextualdag check --model, or contextualdag.diagnostics.check_model, looks closer."
+    ]
 
 
 def directions(model: "GraphEstimator") -> list[str]:
