@@ -155,7 +155,7 @@ NAN = float("nan")
             [0.5, 0.04, 0.6, 0.7],
             [[NAN, NAN], [0.01, 0.001], [NAN, NAN], [NAN, NAN]],
             [0.0] * 4,
-            "Of 4 edges 4 are the same for everyone as far as the data tell.",
+            "All 4 edges are the same for everyone as far as the data tell.",
         ),
     ],
 )

@@ -322,7 +322,8 @@ class WithoutFeatures:
         self.names_, self.context_features_ = ["x1", "x2", "x3"], ()
         self.path_, self.chosen_ = pd.DataFrame({"n_edges": [0.0, 2.0]}), {"n_edges": 2.0}
         self.undirected_edges_, self.structure_scores_, self.context_test_ = [], {}, None
-        self.noise_, self.outliers_ = "equal", []
+        self.noise_, self.outliers_, self.noise_changes_ = "equal", [], {}
+        self.structure_, self.selection = "varying", "min"
 
     def adjacency(self, Z):
         assert Z.shape[1] == 0

@@ -176,7 +176,8 @@ def _show_one(found: "Graphs", sample: int, model: "GraphEstimator") -> None:
     from contextualdag.cli.terminal import say, show_table
     from contextualdag.export import edge_text
 
-    where = describe_context(found.contexts.iloc[sample]) or "one graph for all contexts"
+    context = describe_context(found.contexts.iloc[sample])
+    where = context if context and model.varies_ else "one graph for all contexts"
     number = f"Sample {sample}: " if len(found.contexts) > 1 else ""
     say(f"{number}{where}")
     if found.outside[sample]:
@@ -195,7 +196,10 @@ def _show_one(found: "Graphs", sample: int, model: "GraphEstimator") -> None:
         words = edge_text(row.source, row.target, row.directed)
         rows.append((words, f"{row.weight: .4g}", f"{row.size: .3f}", *sure))
     show_table(("edge", "weight", "in sd", *more), rows)
-    say("Weight: in the units of the variables; in sd: in standard deviations of both, whatever the units.")
+    said = "Weight: in the units of the variables; in sd: in standard deviations of both, whatever the units."
+    if not edges["directed"].all():
+        said += " The data do not tell the direction of edges with —."
+    say(said)
     say("")
 
 

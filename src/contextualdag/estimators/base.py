@@ -24,8 +24,10 @@ from contextualdag.estimators.pictures import NotebookSummary, Pictures
 from contextualdag.estimators.saving import load_as, save_model
 from contextualdag.estimators.scaling import Preparation
 from contextualdag.estimators.summary import Summary
+from contextualdag.plotting.contexts import drawn_contexts
 from contextualdag.tables import Array, Flags, check_aligned, check_same_samples, check_scaled, read_columns
 from contextualdag.training.context_test import ContextTest
+from contextualdag.training.explaining import explaining
 from contextualdag.training.loss import array_residuals, explained_variance
 from contextualdag.training.noise import EQUAL
 from contextualdag.training.packing import Tensors
@@ -192,7 +194,7 @@ class GraphEstimator(NotebookSummary, Summary, Pictures, Effects, Doors, BaseEst
             Budget, of which the nearest point is taken.
         explained : float, optional
             A share, up to 1: the strongest edges of the present selection, as few as explain that share of what all of them
-            explain of rows held out. No edge is reversed.
+            explain of the variances of the variables, on average, as the model sees them. No edge is reversed.
 
         Returns
         -------
@@ -203,7 +205,12 @@ class GraphEstimator(NotebookSummary, Summary, Pictures, Effects, Doors, BaseEst
         if sum(given is not None for given in (n_edges, l1_budget, explained)) != 1:
             raise InvalidParameterError("select takes one of n_edges, l1_budget and explained.")
         model = copy.copy(self)
-        model._solution, model._variation = self._solution.select(n_edges, l1_budget, explained), None
+        if explained is None:
+            model._solution = self._solution.select(n_edges, l1_budget)
+        else:
+            contexts = self._encode(drawn_contexts(self)) if self._solution.varies else self._no_context()
+            model._solution = explaining(self._solution, explained, self._preparation.scaling.contexts(contexts))
+        model._variation = None
         return model
 
     @property
@@ -381,8 +388,12 @@ class GraphEstimator(NotebookSummary, Summary, Pictures, Effects, Doors, BaseEst
         if self._solution.varies or self.noise_ == EQUAL:
             return np.zeros((len(self.names_), len(self.names_)), dtype=bool)
         allowed = self._knowledge(self.names_).allowed
-        edges: Flags = cpdag(self._weights(np.zeros((1, len(self._preparation.scaling.z_mean)))))[0] & allowed
+        edges: Flags = cpdag(self._weights(self._no_context()))[0] & allowed
         return edges & edges.T
+
+    def _no_context(self) -> Array:
+        """An encoded context for models with one graph for all."""
+        return np.zeros((1, len(self._preparation.scaling.z_mean)))
 
     def _means(self, Z: Array) -> Array:
         """Means (n, p) of the variables for encoded contexts."""

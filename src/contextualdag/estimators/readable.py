@@ -27,5 +27,12 @@ def readable(model: "GraphEstimator") -> "GraphEstimator | None":
 
 def in_words(model: "GraphEstimator", fewer: "GraphEstimator") -> str:
     """How many edges predict best, and how many are enough."""
-    both = (f"{one.chosen_['n_edges']:.3g}" for one in (model, fewer))
-    return "{} edges predict best; the {} strongest explain nine tenths of it".format(*both)
+    return f"{_count(model)} edges predict best; the {_count(fewer)} strongest explain nine tenths of it"
+
+
+def _count(model: "GraphEstimator") -> str:
+    """The number of edges, on average over the contexts."""
+    if model.varies_:
+        return f"{model.chosen_['n_edges']:.3g}"
+    fitted = model.estimator_ if isinstance(model, BootstrapDAG) else model
+    return str(len(fitted.edges(fitted.typical_context())))

@@ -34,9 +34,9 @@ def remarks(model: "GraphEstimator") -> list[str]:
 def _structure(model: "GraphEstimator") -> list[str]:
     """Which structure was chosen, and why."""
     scores = model.structure_scores_
-    chosen = _one_graph(model) if model.structure_ == CONSTANT else CHOSEN[model.structure_]
     if len(scores) < 2:
-        return [chosen] if model.structure_ == CONSTANT and _has_context(model) else []
+        return one_graph(model)
+    chosen = one_graph(model)[0] if model.structure_ == CONSTANT else CHOSEN[model.structure_]
     behind = ", ".join(
         f"{SHORT[name]} {score.behind:.2g} ± {score.standard_error:.1g}"
         for name, score in scores.items()
@@ -46,23 +46,21 @@ def _structure(model: "GraphEstimator") -> list[str]:
     return [f"{chosen} (Log likelihood of a held-out row: {best} predicts best; behind it are {behind}.)"]
 
 
-def _has_context(model: "GraphEstimator") -> bool:
-    return any(feature.varies for feature in model.context_features_)
-
-
-def _one_graph(model: "GraphEstimator") -> str:
-    """What one graph for all contexts means, with the shares of the variance behind it."""
+def one_graph(model: "GraphEstimator") -> list[str]:
+    """What one graph for all contexts means, with the shares of the variance behind it, if that is what the model has."""
+    if model.structure_ != CONSTANT or not any(feature.varies for feature in model.context_features_):
+        return []
     shares = model.explained_.loc["mean"]
     means, edges = 100 * shares["means"], 100 * shares["common edges"]
     if not math.isfinite(means + edges):
-        return f"{ONE_GRAPH}."
+        return [f"{ONE_GRAPH}."]
     if model.intercept != "contextual":
-        return f"{ONE_GRAPH}; its edges explain {edges:.2g} % of the variance of held-out rows."
-    return (
+        return [f"{ONE_GRAPH}; its edges explain {edges:.2g} % of the variance of held-out rows."]
+    return [
         f"{ONE_GRAPH}: the context moves the means of the variables, which explains {max(means, 0):.2g} % of the variance "
-        f"of held-out rows, and not how they depend on one another; the edges, the same everywhere, explain "
+        "of held-out rows, and not how they depend on one another; the edges, the same everywhere, explain "
         f"{edges:.2g} % more."
-    )
+    ]
 
 
 def _context(model: "GraphEstimator") -> list[str]:

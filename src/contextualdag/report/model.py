@@ -8,7 +8,7 @@ import numpy as np
 
 from contextualdag.estimators.bootstrap import BootstrapDAG
 from contextualdag.estimators.readable import in_words, readable
-from contextualdag.estimators.remarks import remarks
+from contextualdag.estimators.remarks import one_graph, remarks
 from contextualdag.estimators.summary import in_words as summary_in_words
 from contextualdag.export import edge_text
 from contextualdag.plotting import (
@@ -106,6 +106,7 @@ def write_model_report(
     warnings = find_warnings(model, W, contexts)
     parts = [
         page.paragraph(_in_short(model, W, source)),
+        *(page.paragraph(sentence) for sentence in one_graph(whole)),
         *([page.paragraph(f"{in_words(whole, fewer)}. {HOW_TO_SEE_ALL}")] if fewer is not None else []),
         *([page.notes("Warnings", warnings)] if warnings else []),
         *_summary(whole),
@@ -232,9 +233,12 @@ def _how_sure(model: "GraphEstimator") -> list[str]:
 
 
 def _asked_for(model: "GraphEstimator", contexts: "pandas.DataFrame | None") -> list[str]:
+    if contexts is not None and not model.varies_:
+        return [
+            page.heading("The context asked for"),
+            page.paragraph("Its graph is the one above, as that of all contexts."),
+        ]
     parts: list[str] = []
-    if not model.varies_:
-        return parts  # it is drawn already
     for i in range(0 if contexts is None else len(contexts)):
         figure = _figure_of_one_graph(model)
         plot_graph(model, contexts.iloc[[i]], ax=figure.subplots())  # type: ignore[union-attr]

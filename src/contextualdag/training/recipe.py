@@ -29,7 +29,7 @@ import contextlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -44,6 +44,7 @@ from contextualdag.training.constant_graph import SplitMoments, group_path, one_
 from contextualdag.training.context_test import ContextTest, permutation_test
 from contextualdag.training.data import Folds, Rows, Split
 from contextualdag.training.ensemble import Ensemble
+from contextualdag.training.explaining import explaining
 from contextualdag.training.filling import emptied, has_holes, refilled
 from contextualdag.training.held_out import explained, gain_of_context, losses_of_rows, predictions
 from contextualdag.training.loss import Moments, errors, residuals, row_errors
@@ -56,7 +57,14 @@ from contextualdag.training.reversals import unearned_reversals
 from contextualdag.training.runner import Runner, Steps
 from contextualdag.training.scales import divided, learn_scales, may_be_equal, speaks_for_unequal
 from contextualdag.training.screening import screen
-from contextualdag.training.solution import ClusterGraphs, ConstantGraph, Solution, VaryingGraphs, nearest_centre
+from contextualdag.training.solution import (
+    AnySolution,
+    ClusterGraphs,
+    ConstantGraph,
+    Solution,
+    VaryingGraphs,
+    nearest_centre,
+)
 from contextualdag.training.sparser import along_one_order, sparsest_as_good
 from contextualdag.training.structure import (
     COMMON_ORDER,
@@ -69,8 +77,7 @@ from contextualdag.training.structure import (
     simplest,
 )
 
-AnySolution = TypeVar("AnySolution", bound=Solution)
-
+NEARLY_ALL = 0.9  # share of what all edges explain
 N_PENALTIES, THINNED = 20, 4  # of the constant graph; every fourth at first
 FAR_BEHIND, HOPELESS = 0.1, 4  # log likelihood and standard errors by which simpler graphs may be behind at first sight
 SURE = 1.96  # standard errors in an interval of 95 %
@@ -444,5 +451,5 @@ def _select(solution: AnySolution, settings: NetworkSettings | GroupSettings, fo
     if isinstance(best, ConstantGraph) and settings.final:
         best = best.at(sparsest_as_good(best, folds).selected)
     if selection == "explained":
-        return best.at(selections.explaining(points, best.selected, selections.NEARLY_ALL))
+        return explaining(best, NEARLY_ALL, folds.rows.Z)
     return best  # "relaxed"

@@ -13,7 +13,6 @@ from typing import Any
 from contextualdag.training.path import PathPoint, without_first
 
 COARSE = 3  # every third point is refitted at first
-NEARLY_ALL = 0.9  # share of what edges explain
 NEARLY = 0.9  # share of the wanted edges that a polished refit needs
 AS_MUCH = 0.98  # share of what other graphs explain that is as much
 
@@ -94,21 +93,6 @@ def _cut_of(points: Points, selected: Selected, n_edges: float) -> Refitted | No
 def loss_of_empty(points: Points) -> float:
     """The loss of refitted graphs that have hardly an edge left."""
     return max(point.refit.curve.losses[-1] for point in points if point.refit is not None)
-
-
-def explaining(points: Points, selected: Selected, share: float) -> Selected:
-    """The selected graphs cut to the fewest edges that explain a share of what all their edges explain on rows held out.
-
-    What edges explain is how much they lower the loss against graphs that have hardly any. Orders and weights stay.
-    """
-    refit = points[selected.index].refit
-    if refit is None or isinstance(selected, Shrunken):
-        return selected
-    curve = refit.curve
-    _, best = curve.at(selected.cut)
-    most = curve.losses[-1] - share * (curve.losses[-1] - best)
-    enough = [cut for cut, loss in zip(curve.cuts, curve.losses, strict=True) if cut >= selected.cut and loss <= most]
-    return Refitted(selected.index, max(enough, default=selected.cut))
 
 
 def within_one_standard_error(points: Points, losses: Sequence[float]) -> Selected:
