@@ -15,7 +15,7 @@ from contextualdag.plotting.contexts import (
     read_contexts,
     standardised,
 )
-from contextualdag.plotting.graph import MOST_EDGES, OUTSIDE, STRIP, explain, strongest
+from contextualdag.plotting.graph import MOST_EDGES, OUTSIDE, STRIP, explain, strongest, undirected_pairs
 
 if TYPE_CHECKING:
     import pandas
@@ -80,11 +80,13 @@ def plot_difference(
         "reversed": (changes["reversed"], colors.reversed, "dashdot"),
     }
     largest = float(np.abs(W).max()) or 1.0
+    undirected = undirected_pairs(model)
     for zorder, (kind, (edges, color, line)) in enumerate(styles.items()):
         # The width is the change of an edge that both graphs have, and the weight of any other.
         size = np.abs(W[1] - W[0]) if kind in ("weaker", "stronger") else np.abs(W).max(0)
         for j, k in zip(*np.nonzero(edges & shown), strict=True):
-            canvas.edge(int(j), int(k), 0.1 if kind == "same" else size[j, k] / largest, color, line, 2 + zorder / 10)
+            width, directed = 0.1 if kind == "same" else size[j, k] / largest, not undirected[j, k]
+            canvas.edge(int(j), int(k), width, color, line, 2 + zorder / 10, directed)
     canvas.nodes(joined((W != 0).any(0)))
     labels = {kind: (color, line, f"{kind} ({int(edges.sum())})") for kind, (edges, color, line) in styles.items()}
     always = ("gained", "lost", "reversed")

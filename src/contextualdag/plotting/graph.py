@@ -207,6 +207,15 @@ def strongest(W: np.ndarray, most: int = MOST_EDGES) -> np.ndarray:
     return found
 
 
+def undirected_pairs(model: GraphModel) -> np.ndarray:
+    """Pairs (p, p), in both orders, whose edge has no direction."""
+    found = np.zeros((len(model.names_),) * 2, dtype=bool)
+    for a, b in getattr(model, "undirected_edges_", ()):
+        j, k = model.names_.index(a), model.names_.index(b)
+        found[j, k] = found[k, j] = True
+    return found
+
+
 def title_context(ax: "Axes", model: GraphModel, context: Any) -> None:
     """Set a title with the context, and a warning if it lies outside the training range."""
     outside = bool(model.is_outside(context)[0])
@@ -221,10 +230,10 @@ def _draw(
     names, W, graphs = model.names_, standardised(model, W), standardised(model, graphs)
     canvas = Canvas.prepare(ax, names, graphs * shown, places, strip=STRIP)
     colors, largest = palette_of(ax), float(np.abs(graphs).max()) or 1.0
-    undirected = {frozenset(pair) for pair in getattr(model, "undirected_edges_", ())}
+    undirected = undirected_pairs(model)
     for j, k in edges_by_strength(W * shown):
         color = colors.positive if W[j, k] > 0 else colors.negative
-        canvas.edge(j, k, abs(W[j, k]) / largest, color, directed=frozenset((names[j], names[k])) not in undirected)
+        canvas.edge(j, k, abs(W[j, k]) / largest, color, directed=not undirected[j, k])
     canvas.nodes(joined(W))
     kinds = {f"positive ({int((W > 0).sum())})": colors.positive, f"negative ({int((W < 0).sum())})": colors.negative}
     explain(ax, [(color, "solid", label) for label, color in kinds.items()], left_out=int(((W != 0) & ~shown).sum()))
