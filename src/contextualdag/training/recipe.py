@@ -210,7 +210,8 @@ def learn_graphs(ensemble: Ensemble) -> Steps[Choice]:
     if wanted == {CONSTANT}:
         constant = _constant(ensemble, ensemble.problem.allowed)
         test = _context_test(ensemble) if settings.final else None
-        return Choice(_selected_graph(constant, ensemble), CONSTANT, {}, test, constant)
+        constant = _selected_graph(constant, ensemble)
+        return Choice(constant, CONSTANT, {}, test, constant)
 
     # Graphs that vary freely, within the edges that are allowed.
     best = {own: (yield from _best_of_path(ensemble))}
@@ -241,7 +242,8 @@ def learn_graphs(ensemble: Ensemble) -> Steps[Choice]:
     if len(scores) == 1:
         scores = {}
     if structure == CONSTANT:
-        return Choice(_selected_graph(constant, ensemble), CONSTANT, scores, test, constant)
+        constant = _selected_graph(constant, ensemble)
+        return Choice(constant, CONSTANT, scores, test, constant)
     chosen = ensembles[structure]
     if structure == VARYING:
         chosen = yield from _with_earned_reversals(ensemble, best[own], losses[own])
