@@ -177,7 +177,7 @@ def _show_one(found: "Graphs", sample: int, model: "GraphEstimator") -> None:
     from contextualdag.export import edge_text
 
     context = describe_context(found.contexts.iloc[sample])
-    where = context if context and model.varies_ else "one graph for all contexts"
+    where = ", ".join([context] * bool(context) + ["one graph for all contexts"] * (not model.varies_))
     number = f"Sample {sample}: " if len(found.contexts) > 1 else ""
     say(f"{number}{where}")
     if found.outside[sample]:
