@@ -13,7 +13,8 @@
    nearly as much; a number, graphs with that many edges.)
 5. Simpler graphs are fitted too: one for all contexts, and graphs that keep to one order of the variables (see
    `contextualdag.training.common_order`). The simplest that predict rows held out as well are chosen, see
-   `contextualdag.training.structure`. Where the order varies, reversals that do not help are left out.
+   `contextualdag.training.structure`. Where the order varies, reversals that do not help are left out. One graph for all
+   is made sparser where that predicts as well, see `contextualdag.training.sparser`.
 6. The refit of the selected point is polished: trained once more, with more patience.
 7. The graphs of the members of the ensemble, each of which held out other rows, are averaged whenever graphs are asked for.
 
