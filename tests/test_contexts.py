@@ -219,7 +219,7 @@ def test_numbers_and_truth_values_that_are_categories():
 @pytest.mark.parametrize(
     ("column", "sentence"),
     [
-        (pd.date_range("2020", periods=9), r"'z' holds dates\. Code it as a number, such as days since a start"),
+        (pd.date_range("2020", periods=9), r"'z' holds dates or times\. Code it as a number .*such as days since the first"),
         (pd.date_range("2020", periods=9, tz="UTC"), "'z' holds dates"),
         (pd.to_timedelta(np.arange(9), unit="h"), "'z' holds dates"),
         ([f"2020-01-0{k}" for k in range(1, 10)], "has 9 different values in 9 rows.* too many .* a date as days since"),

@@ -323,8 +323,9 @@ def _check_complete(column: NDArray[Any], name: str) -> None:
 def _refuse_dates(column: NDArray[Any], name: str) -> None:
     if is_date(column):
         raise InvalidInputError(
-            f"Context column '{name}' holds dates. Code it as a number, such as days since a start, for what changes as "
-            f"time goes by; or as the month or the hour with a period, cyclic={{'month': 12}}, for what comes back."
+            f"Context column '{name}' holds dates or times. Code it as a number for what changes as time goes by, such as "
+            f"days since the first, (Z['{name}'] - Z['{name}'].min()).dt.days; or as the month or the hour with a period, "
+            f"Z['{name}'].dt.month and cyclic={{'month': 12}}, for what comes back."
         )
 
 

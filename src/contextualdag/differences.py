@@ -70,13 +70,15 @@ def edge_changes(W1: Array, W2: Array, small: float = SMALL) -> dict[str, NDArra
     }
 
 
-def differences(A: Array, B: Array) -> list[Difference]:
+def differences(A: Array, B: Array, units: Array | None = None) -> list[Difference]:
     """All edges of two graphs with their differences: changes of structure first, then by weight.
 
     Parameters
     ----------
     A, B : array of shape (p, p)
         ``A[j, k]`` is the effect of j on k.
+    units : array of shape (p, p), optional
+        What weights are multiplied by before their sizes are compared.
 
     Returns
     -------
@@ -90,7 +92,8 @@ def differences(A: Array, B: Array) -> list[Difference]:
     >>> [(one.source, one.target, one.kind) for one in differences(A, B)]
     [(0, 1, 'reversed'), (1, 0, 'reversed')]
     """
-    changes = edge_changes(A, B)
+    units = np.ones(A.shape) if units is None else units
+    changes = edge_changes(A * units, B * units)
     is_reversed = changes["reversed"] | changes["reversed"].T
     kinds = np.select(
         [is_reversed, changes["lost"], changes["gained"], changes["same"], A * B < 0, np.abs(A) > np.abs(B)],
@@ -101,4 +104,8 @@ def differences(A: Array, B: Array) -> list[Difference]:
         Difference(int(j), int(k), float(A[j, k]), float(B[j, k]), str(kinds[j, k]))
         for j, k in np.argwhere((A != 0) | (B != 0))
     ]
-    return sorted(found, key=lambda one: (RANKS[one.kind], -max(abs(one.a), abs(one.b)), one.source, one.target))
+    return sorted(found, key=lambda one: (RANKS[one.kind], -_size(one, units), one.source, one.target))
+
+
+def _size(one: Difference, units: Array) -> float:
+    return max(abs(one.a), abs(one.b)) * float(units[one.source, one.target])

@@ -202,7 +202,8 @@ def test_probabilities_are_shown_and_written(bootstrap, table):
     shown = invoke().stdout
     assert len(edges)
     for edge in edges.itertuples():
-        assert re.search(rf"{re.escape(f'{edge.source} → {edge.target}')} +-?[\d.]+ +{edge.probability:.2f} *$", shown, re.M)
+        words = re.escape(f"{edge.source} → {edge.target}")
+        assert re.search(rf"{words} +-?[\d.]+ +-?[\d.]+ +{edge.probability:.2f} *$", shown, re.M)
     assert invoke("--out", "edges.csv").exit_code == 0
     pd.testing.assert_frame_equal(pd.read_csv("edges.csv"), edges.assign(outside=False))
     (graph,) = json.loads(invoke("--format", "json").stdout)["graphs"]

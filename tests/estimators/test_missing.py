@@ -3,11 +3,16 @@
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 from contextualdag import BootstrapDAG, ClusteredDAG, ContextualDAG, FixedDAG
 from contextualdag.datasets import make_varying_dag
 from contextualdag.errors import InvalidInputError, InvalidParameterError
-from contextualdag.estimators.imputation import filled_by_context, filled_by_model
+from contextualdag.estimators.fitting import Tables, fit_prepared, prepare, problem_of_fit, with_holes
+from contextualdag.estimators.imputation import filled_by_context
+from contextualdag.training.filling import emptied, filled_by_model, refilled
+from contextualdag.training.recipe import learn_resamples
+from contextualdag.training.resampling import half_problem
 
 SMALL = {"random_state": 0, "verbose": False, "hidden_layers": (16,), "n_members": 1, "structure": "varying"}
 
@@ -96,6 +101,29 @@ def test_holes_in_a_validation_set_and_in_halves(holes, data):
     model = BootstrapDAG(FixedDAG(missing="impute", random_state=0), n_resamples=2, n_jobs=1, verbose=False)
     model.fit(pd.DataFrame(holes[:300]), data.Z[:300], pd.DataFrame(holes[300:]), data.Z[300:])
     assert np.isfinite(model.edge_probabilities(data.Z)).all()
+
+
+@pytest.mark.slow
+def test_every_half_fills_in_anew(holes, data):
+    model = FixedDAG(missing="impute", random_state=0)
+    prepared = prepare(model, Tables(holes, data.Z))
+    outcome = fit_prepared(model, prepared)
+    problem = with_holes(problem_of_fit(prepared, outcome), prepared)
+    halves = [half_problem(problem, half, "constant", 0) for half in (torch.arange(0, 200), torch.arange(100, 300))]
+    learned = [learn_resamples([half])[0] for half in halves]
+    filled = [refilled(half, solution).rows for half, solution in zip(halves, learned, strict=True)]
+    for half, rows in zip(halves, filled, strict=True):
+        assert half.rows.missing.any()
+        assert torch.equal(rows.X[~rows.missing], half.rows.X[~rows.missing])
+        assert not (emptied(half).rows.X[rows.missing]).any()
+    # The fills of rows that are in both halves differ a little, and are correlated.
+    fills = [
+        {z: x[holes] for z, x, holes in zip(rows.Z[:, 0].tolist(), rows.X, rows.missing, strict=True)} for rows in filled
+    ]
+    shared = sorted(set(fills[0]) & set(fills[1]))
+    first, second = (torch.cat([one[z] for z in shared]) for one in fills)
+    assert not torch.equal(first, second)
+    assert np.corrcoef(first, second)[0, 1] > 0.9
 
 
 def test_columns_without_values_are_named(data):

@@ -132,7 +132,7 @@ def test_a_table_that_is_too_short():
     data = make_varying_dag(40, n_nodes=3, n_edges=2, n_features=2, random_state=0)
     model = FixedDAG(random_state=0, selection=2).fit(data.X[:12], data.Z[:12])
     assert model.summary()["p_value"].isna().all()
-    assert in_words(model) == "Of 2 edges 2 are not tested, for lack of rows."
+    assert in_words(model) == "None of the 2 edges is tested, for lack of rows."
 
 
 NAN = float("nan")
@@ -155,7 +155,7 @@ NAN = float("nan")
             [0.5, 0.04, 0.6, 0.7],
             [[NAN, NAN], [0.01, 0.001], [NAN, NAN], [NAN, NAN]],
             [0.0] * 4,
-            "Of 4 edges 4 are the same for everyone as far as the data tell.",
+            "All 4 edges are the same for everyone as far as the data tell.",
         ),
     ],
 )

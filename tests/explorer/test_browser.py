@@ -136,7 +136,8 @@ def drawn(graphs, view, side="a"):
     """The edges that the page is to draw."""
     shown = [graphs.graph(view.level, values) for values in view.contexts]
     W = shown["ab".index(side)]
-    return {f"edge-{j}-{k}" for j, k in np.argwhere((W != 0) & shown_edges(shown, view.picked))}
+    strongest = shown_edges([graph * graphs.units for graph in shown], view.picked)
+    return {f"edge-{j}-{k}" for j, k in np.argwhere((W != 0) & strongest)}
 
 
 def test_sliders_redraw_the_graph_with_nodes_in_place(page, graphs):

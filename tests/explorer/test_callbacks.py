@@ -292,7 +292,7 @@ def test_edges_without_a_direction(one_graph):
     classes = {one["data"]["id"]: one["classes"].split() for one in drawn["graph-a", "elements"]}
     assert {key for key in classes if "undirected" in classes[key]} == {f"edge-{j}-{k}" for j, k in lines}
     (sentence,) = drawn["directions", "children"]
-    assert f"do not tell the direction of {len(lines)} edges, shown without an arrowhead: " in sentence
+    assert f"do not tell the direction of {len(lines)} edge" in sentence
     labels = [one["label"] for one in drawn["picked", "options"]]
     both = draw(answers, replace(view, comparing=True))
     for j, k in lines:
@@ -322,7 +322,8 @@ class WithoutFeatures:
         self.names_, self.context_features_ = ["x1", "x2", "x3"], ()
         self.path_, self.chosen_ = pd.DataFrame({"n_edges": [0.0, 2.0]}), {"n_edges": 2.0}
         self.undirected_edges_, self.structure_scores_, self.context_test_ = [], {}, None
-        self.noise_, self.outliers_ = "equal", []
+        self.noise_, self.outliers_, self.noise_changes_ = "equal", [], {}
+        self.structure_, self.selection = "varying", "min"
 
     def adjacency(self, Z):
         assert Z.shape[1] == 0

@@ -92,7 +92,8 @@ def test_pictures_leave_out_weak_edges_and_say_so(model):
     n_edges = (W != 0).sum((1, 2))
     assert n_edges.min() > 3
     ax = dense.plot_graph(z1, max_edges=3)
-    assert edges_of(ax) == sorted(map(tuple, np.argwhere(np.abs(W[0]) >= np.sort(np.abs(W[0]).ravel())[-3]).tolist()))
+    sizes = np.abs(W[0] * dense.scale_[:, None] / dense.scale_)
+    assert edges_of(ax) == sorted(map(tuple, np.argwhere(sizes >= np.sort(sizes.ravel())[-3]).tolist()))
     assert [text.get_text() for text in ax.get_legend().get_texts()][-1] == f"{n_edges[0] - 3} weaker not drawn"
     assert_all_inside(ax.figure)
     for ax, one in zip(dense.plot_graphs(pd.concat([z1, z2]), max_edges=3), W, strict=True):

@@ -94,15 +94,3 @@ def test_a_constant_graph_competes_with_the_split_half_loss():
     assert selection.predicts_as_well(constant, points, selected)
     constant = [refitted(point, 1.3) for point in path_with([1.0])]
     assert not selection.predicts_as_well(constant, points, selected)
-
-
-def test_fewer_edges_that_explain_nearly_as_much():
-    curve = Curve([0.0, 0.1, 0.2, 0.3, 0.4], [10.0, 8.0, 5.0, 2.0, 0.0], [0.52, 0.5, 0.54, 0.7, 1.0])
-    (point,) = path_with([1.0])[1:]
-    point = replace(
-        point, refit=Refit(point.fits, torch.zeros(1, 2, 2), torch.ones(2, 2, dtype=torch.bool), curve, 1, 0.5, 0.5)
-    )
-    best = Refitted(0, 0.1)
-    cuts = [selection.explaining([point], best, share).cut for share in (1.0, 0.92, 0.9, 0.6, 0.01)]
-    assert cuts == [0.1, 0.2, 0.2, 0.3, 0.3]
-    assert selection.explaining([point], Shrunken(0), 0.9) == Shrunken(0)

@@ -58,6 +58,7 @@ def summarise(model: "GraphEstimator", data: "FitData", out: Path, seconds: floa
         "selection": fitted.selection,
         "half_samples": model.n_resamples_ if isinstance(model, BootstrapDAG) else 0,
         "noise": model.noise_,
+        "noise_changes": model.noise_changes_,
         "undirected": [list(pair) for pair in model.undirected_edges_],
         "outliers": model.outliers_,
         "structure": model.structure_,

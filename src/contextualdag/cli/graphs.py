@@ -64,6 +64,8 @@ def graphs(
     """Show or write the graphs of contexts.
 
     Without --contexts and --at, this is the graph of a typical context.
+    Where a model has many edges, those are shown that explain nine
+    tenths of what all do; files hold all of them.
     Tables have one row per edge: sample (the row of the contexts,
     from 0), source, target, weight, directed: false if the data do not
     tell the direction, and outside: whether the context is outside the
@@ -75,6 +77,7 @@ def graphs(
     from contextualdag.cli.contexts import context_from_options, contexts_from_file, load_model, require_context
     from contextualdag.cli.graph_files import ONE_GRAPH, Graphs, file_bytes
     from contextualdag.cli.terminal import write_data
+    from contextualdag.estimators.readable import in_words, readable
 
     if contexts is not None and at:
         raise typer.BadParameter("Give --contexts or --at, not both.", param_hint="--at")
@@ -88,14 +91,18 @@ def graphs(
     loaded = load_model(model, edges, explained)
     if consensus is not None:
         _use_consensus(loaded, consensus)
+    fewer = readable(loaded)
     if contexts is not None or at:
         require_context(loaded, "--at" if contexts is None else "--contexts")
     if contexts is None:
         Z = context_from_options(loaded, at or [])
     else:
         Z = contexts_from_file(loaded, contexts, delimiter, decimal)
-    found = Graphs(loaded.names_, Z, loaded.is_outside(Z), loaded.edges(Z))
+    shown = fewer if fewer is not None and kind is None else loaded
+    found = Graphs(loaded.names_, Z, loaded.is_outside(Z), shown.edges(Z))
     if kind is None:
+        if fewer is not None:
+            typer.echo(f"{in_words(loaded, fewer)}. These are shown; --explained 1 shows all.")
         _show(found, loaded)
     elif out is None:
         if kind in ONE_GRAPH and len(Z) > 1:
@@ -103,7 +110,8 @@ def graphs(
         write_data(file_bytes(found, kind))
     else:
         _write(found, kind, out, overwrite)
-        typer.echo(f"{out}: {_count(len(Z), 'graph')}, {_count(len(found.edges), 'edge')}.{_outside(found)}")
+        less = "" if fewer is None else f" {in_words(loaded, fewer)}: --explained 0.9 writes only these."
+        typer.echo(f"{out}: {_count(len(Z), 'graph')}, {_count(len(found.edges), 'edge')}.{_outside(found)}{less}")
 
 
 def _use_consensus(model: "GraphEstimator", threshold: float) -> None:
@@ -168,7 +176,8 @@ def _show_one(found: "Graphs", sample: int, model: "GraphEstimator") -> None:
     from contextualdag.cli.terminal import say, show_table
     from contextualdag.export import edge_text
 
-    where = describe_context(found.contexts.iloc[sample]) or "one graph for all contexts"
+    context = describe_context(found.contexts.iloc[sample])
+    where = ", ".join([context] * bool(context) + ["one graph for all contexts"] * (not model.varies_))
     number = f"Sample {sample}: " if len(found.contexts) > 1 else ""
     say(f"{number}{where}")
     if found.outside[sample]:
@@ -179,11 +188,19 @@ def _show_one(found: "Graphs", sample: int, model: "GraphEstimator") -> None:
         say("")
         return
     more = ["probability"] if "probability" in edges else []
+    scale = dict(zip(model.names_, model.scale_, strict=True))
+    sizes = edges["weight"] * edges["source"].map(scale) / edges["target"].map(scale)
     rows = []
-    for row in edges.sort_values("weight", key=abs, ascending=False, kind="stable").itertuples(index=False):
+    for row in edges.assign(size=sizes).sort_values("size", key=abs, ascending=False, kind="stable").itertuples(index=False):
         sure = [f"{row.probability:.2f}"] if more else []
-        rows.append((edge_text(row.source, row.target, row.directed), f"{row.weight: .3f}", *sure))
-    show_table(("edge", "weight", *more), rows)
+        words = edge_text(row.source, row.target, row.directed)
+        rows.append((words, f"{row.weight: .4g}", f"{row.size: .3f}", *sure))
+    show_table(("edge", "weight", "in sd", *more), rows)
+    said = "Weight: in the units of the variables; in sd: in standard deviations of both, whatever the units."
+    if not edges["directed"].all():
+        said += " The data do not tell the direction of edges with —."
+    say(said)
+    say("")
 
 
 def _show_frequencies(found: "Graphs") -> None:

@@ -54,8 +54,9 @@ def load_actg175() -> ACTG175:
     The adults had between 200 and 500 CD4 cells per cubic millimetre when they were screened. They were given zidovudine or
     didanosine alone, or zidovudine with didanosine or with zalcitabine [1]_.
 
-    From ``ACTG175.csv`` of the Python package lifelines 0.30.3 [2]_, published under the MIT licence, whose text is in
-    ``LICENSES.md`` next to the file; lifelines has the table from the R package speff2trial. Left out are the number of the
+    From ``ACTG175.csv`` of the Python package lifelines 0.30.3 [2]_, which as a whole is published under the MIT licence;
+    ``LICENSES.md`` next to the file has its text, and what is known beyond it. The R package speff2trial has the same table.
+    Left out are the number of the
     patient, race, ways of infection and columns that follow from others.
 
     References

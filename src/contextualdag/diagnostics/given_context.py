@@ -5,38 +5,27 @@ too few for that.
 """
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from contextualdag.tables import Array
-from contextualdag.training.data import polynomials
+from contextualdag.training.noise_changes import context_basis, standardised
+
+__all__ = [
+    "context_basis",
+    "context_groups",
+    "dependence",
+    "fitted",
+    "in_robust_units",
+    "scales_given_context",
+    "standardised",
+]
 
 NORMAL = 1.4826  # standard deviations of a normal variable in a median absolute deviation
 DAMPED = 0.1  # share of the mean square that is added to squares before their logarithm is taken
 LARGE = 5.0  # products of two standardised columns: larger ones count as this
 MOST_GROUPS, ROWS_A_GROUP, ROWS_A_VARIABLE = 6, 60, 10
 ROWS_A_TERM = 10  # for the test of dependence that changes with the context
-
-
-def standardised(columns: Array) -> Array:
-    """Columns with mean zero and standard deviation one; zero where they do not vary."""
-    centred = columns - columns.mean(0)
-    scale = centred.std(0)
-    still = scale <= 1e-12 * np.abs(columns).max(0, initial=0)
-    scaled: Array = np.where(still, 0.0, centred / np.where(still, 1.0, scale))
-    return scaled
-
-
-def context_basis(Z: Array, n_coefficients: int = 1) -> Array:
-    """Polynomials of contexts (n, m) as columns (n, q) with mean square one and no correlation; the first is constant.
-
-    `n_coefficients` is how many each of them has in a regression.
-    """
-    features = polynomials(torch.from_numpy(standardised(Z)), n_coefficients).numpy()
-    left, size, _ = np.linalg.svd(standardised(features[:, 1:]), full_matrices=False)
-    kept = size > 1e-6 * size.max(initial=0)
-    return np.hstack([np.ones((len(Z), 1)), left[:, kept] * np.sqrt(len(Z))])
 
 
 def fitted(columns: Array, basis: Array) -> Array:

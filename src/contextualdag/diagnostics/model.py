@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.stats import chi2, poisson
+from scipy.stats import poisson
 
 from contextualdag.diagnostics.brackets import noise_brackets
 from contextualdag.diagnostics.findings import LEVEL, MOST_NAMED, Finding, by_severity, plural, with_values
@@ -13,6 +13,7 @@ from contextualdag.diagnostics.given_context import context_basis, context_group
 from contextualdag.diagnostics.sortability import explained_by_others, sortability
 from contextualdag.tables import Array
 from contextualdag.training.noise import EQUAL
+from contextualdag.training.noise_changes import changes_of_noise
 
 if TYPE_CHECKING:
     from contextualdag.estimators.base import GraphEstimator
@@ -24,8 +25,6 @@ FEWEST_PAIRS = 5  # from which on sortability is no matter of chance
 RARE = 0.01  # share of graphs with an edge
 SORTED = 0.9
 CORRELATED = 0.1  # residuals of two variables
-NOISE_CHANGES = 0.3  # standard deviation of the noise variance over contexts, as a share of its mean
-LARGE_SQUARE = 10.0  # of a standardised residual: larger ones count as this
 APART = 1.25  # ratio of variances from which on brackets do not meet
 WORSE, STANDARD_ERRORS = 0.02, 3.0  # variance that a model adds to that of a variable, as a share
 
@@ -145,17 +144,8 @@ def _residual_correlation(_: "GraphEstimator", rows: FittedRows) -> Iterator[Fin
 
 def _noise_changes(_: "GraphEstimator", rows: FittedRows) -> Iterator[Finding]:
     """Squared residuals that change with the context."""
-    basis = context_basis(rows.Z)[:, 1:]
-    n, q = basis.shape
-    if not q:
-        return
-    mean = (rows.residuals**2).mean(0)
-    squares = np.minimum(rows.residuals**2 / np.where(mean > 0, mean, 1), LARGE_SQUARE)
-    squares = squares - squares.mean(0)
-    moments, variance = (basis.T @ squares) ** 2, squares.var(0)
-    p_values = chi2.sf(moments.sum(0) / np.maximum(n * variance, 1e-300), q)
-    spread = np.sqrt(np.maximum(moments.sum(0) / n - q * variance, 0) / n)
-    changes = (p_values < LEVEL / len(rows.names)) & (spread > NOISE_CHANGES)
+    spread = changes_of_noise(rows.residuals, rows.Z)
+    changes = spread > 0
     if changes.any():
         named = _named(rows, changes)
         yield Finding(

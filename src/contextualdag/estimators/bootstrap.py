@@ -20,7 +20,7 @@ from contextualdag.estimators.base import GraphEstimator, parts
 from contextualdag.estimators.calibration import calibrated, interval
 from contextualdag.estimators.clustered import ClusteredDAG
 from contextualdag.estimators.contextual import ContextualDAG
-from contextualdag.estimators.fitting import Tables, fit_prepared, prepare, problem_of_fit
+from contextualdag.estimators.fitting import Tables, fit_prepared, prepare, problem_of_fit, with_holes
 from contextualdag.estimators.fixed import FixedDAG
 from contextualdag.estimators.groups import check_enough
 from contextualdag.estimators.knowledge import Knowledge
@@ -46,7 +46,7 @@ SELECTIONS = ("estimator", "stability")
 EFFECT_LEVEL = 0.9
 NUMBERS_AT_ONCE = 20_000_000  # of weights of all resamples
 LEARNED = ("_preparation", "_solution", "_explained", "names_", "n_samples_", "n_held_out_", "noise_", "noise_scale_")
-LEARNED_TOO = ("structure_", "structure_scores_", "context_test_", "outliers_", "_variation")
+LEARNED_TOO = ("structure_", "structure_scores_", "context_test_", "outliers_", "_noise_changes", "_variation")
 ACYCLIC = Order()
 
 
@@ -60,8 +60,8 @@ class BootstrapDAG(GraphEstimator):
 
     The estimator is fitted to all rows, and then to random halves of them, two complementary halves at a time. How often an
     edge is found tells its probability. Halves are fitted with one network each, given the means, the noise scales and the
-    structure that all rows told; how many edges there are is selected anew in each. Everything an estimator can be asked,
-    such as `adjacency`, is answered by the fit to all rows.
+    structure that all rows told; how many edges there are is selected anew in each, and missing values are filled in anew.
+    Everything an estimator can be asked, such as `adjacency`, is answered by the fit to all rows.
 
     Parameters
     ----------
@@ -198,8 +198,8 @@ class BootstrapDAG(GraphEstimator):
         seed = problem.seed if self.random_state is None else int(self.random_state)
         halves = half_samples(len(rows), self.n_resamples, seed, together)
         seeds = np.random.default_rng(seed).integers(2**31, size=len(halves)).tolist()
-        structure = outcome.choice.structure
-        problems = [half_problem(problem, half, structure, own, together) for half, own in zip(halves, seeds, strict=True)]
+        structure, holed = outcome.choice.structure, with_holes(problem, prepared)
+        problems = [half_problem(holed, half, structure, own, together) for half, own in zip(halves, seeds, strict=True)]
         with ProgressDisplay(bool(self.verbose)) as display:
             display.start("half-samples", total=len(problems))
 

@@ -19,7 +19,7 @@ from contextualdag.contexts import ContextEncoder, ContextSummary
 from contextualdag.errors import InvalidInputError, InvalidParameterError
 from contextualdag.estimators.experiments import Known, complete, read_known, rows_that_count
 from contextualdag.estimators.groups import check_number, read_groups
-from contextualdag.estimators.imputation import IMPUTE, check_enough_observed, filled_by_context, filled_by_model
+from contextualdag.estimators.imputation import IMPUTE, check_enough_observed, filled_by_context
 from contextualdag.estimators.progress import FitProgress
 from contextualdag.estimators.scaling import EXACT, Preparation, Scaling
 from contextualdag.estimators.summary import learn_variation
@@ -36,7 +36,9 @@ from contextualdag.tables import (
 )
 from contextualdag.training.checkpoint import Checkpoint
 from contextualdag.training.data import Rows, Split
+from contextualdag.training.filling import filled_by_model
 from contextualdag.training.noise import EQUAL, residual_scales
+from contextualdag.training.noise_changes import changes_of_noise
 from contextualdag.training.outliers import OUTLIER
 from contextualdag.training.problem import NetworkSettings, Outcome, Problem
 from contextualdag.training.recipe import learn
@@ -110,6 +112,18 @@ def problem_of_fit(prepared: "Prepared", outcome: Outcome) -> Problem:
     return divided(replace(prepared.problem, split=outcome.split, checkpoint=None, observer=None), outcome.scale)
 
 
+def with_holes(problem: Problem, prepared: "Prepared") -> Problem:
+    """The problem whose rows know which of their values were missing, so that these can be filled in anew."""
+    if prepared.missing is None:
+        return problem
+    device = problem.split.train.X.device
+    marked = (
+        replace(rows, missing=torch.from_numpy(holes).to(device))
+        for rows, holes in zip((problem.split.train, problem.split.held_out), prepared.missing, strict=True)
+    )
+    return replace(problem, split=Split(*marked))
+
+
 @dataclass(frozen=True)
 class Tables:
     """The arguments of `fit`."""
@@ -142,6 +156,7 @@ class Prepared:
     mask: Array | None
     train_rows: Indices  # rows of the table that was given
     held_out_rows: Indices | None  # None for a validation set of its own
+    missing: tuple[Flags, Flags] | None = None  # which values were filled in, of training rows and of those held out
 
 
 def prepare(model: "GraphEstimator", tables: Tables) -> Prepared:
@@ -268,7 +283,8 @@ def _filled_by_model(
     train, other = (
         replace(rows, X=prepared.scaling.variables(X)) for rows, X in zip((split.train, split.held_out), filled, strict=True)
     )
-    return replace(prepared, problem=replace(prepared.problem, split=Split(train, other)), X=filled[0])
+    problem = replace(prepared.problem, split=Split(train, other))
+    return replace(prepared, problem=problem, X=filled[0], missing=(missing, missing_held_out))
 
 
 def _check_masks(mask: Array | None, mask_val: Array | None, required: Flags, names: list[str]) -> None:
@@ -306,6 +322,8 @@ def _keep(model: "GraphEstimator", prepared: Prepared, outcome: Outcome) -> None
     train = outcome.split.train
     left = torch.from_numpy(model._residuals(prepared.X, prepared.Z, prepared.mask))
     model.noise_scale_ = residual_scales(left, train.to("cpu")).numpy()
+    scored = None if train.scored is None else train.scored.cpu().numpy()
+    model._noise_changes = changes_of_noise(left.numpy(), prepared.Z, scored)
     model.outliers_ = _outliers(prepared, outcome.split)
     model._variation = learn_variation(model, problem_of_fit(prepared, outcome))
 

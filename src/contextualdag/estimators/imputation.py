@@ -1,8 +1,8 @@
 """Missing values of X: filled in as regressors, and never scored as responses.
 
 A first guess is the mean given the context. A quick fit to that gives graphs, and the second guess is the expectation of a
-missing value given all others of its row under these graphs. A regression on all other columns would plant its own graph,
-the same in all contexts.
+missing value given all others of its row under these graphs, see `contextualdag.training.filling`. A regression on all other
+columns would plant its own graph, the same in all contexts. Half-samples fill in anew.
 """
 
 import numpy as np
@@ -15,7 +15,6 @@ from contextualdag.training.data import polynomials
 
 ERROR, IMPUTE = MISSING = ("error", "impute")
 FEWEST = 10  # values that a column has to have
-AT_ONCE = 4096
 
 
 def check_enough_observed(observed: Flags, names: list[str]) -> None:
@@ -39,33 +38,3 @@ def filled_by_context(X: Array, Z: Array) -> Array:
     """X with the mean given the context where values are missing."""
     coefficients, features = means_given_context(X, Z)
     return np.where(np.isnan(X), features @ coefficients, X)
-
-
-def filled_by_model(X: Array, observed: Flags, W: Array, means: Array, noise_scale: Array) -> Array:
-    """X with the expectation given the observed values of its row where values are missing, under graphs W (n, p, p).
-
-    The inverse covariance is (I - W) diag(1 / s^2) (I - W)^T. Of a normal vector with inverse covariance A the missing part
-    has the mean given the rest -A_mm^{-1} A_mo x_o.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from contextualdag.estimators.imputation import filled_by_model
-    >>> W, X = np.array([[[0.0, 2.0], [0.0, 0.0]]]), np.array([[1.5, 0.0]])
-    >>> filled_by_model(X, np.array([[True, False]]), W, np.zeros((1, 2)), np.ones(2)).tolist()
-    [[1.5, 3.0]]
-    """
-    filled = X.copy()
-    some = np.flatnonzero(~observed.all(1))
-    eye = np.eye(X.shape[1])
-    for first in range(0, len(some), AT_ONCE):
-        rows = some[first : first + AT_ONCE]
-        factor = (eye - W[rows]) / np.maximum(noise_scale, 1e-12)
-        inverse = factor @ factor.transpose(0, 2, 1)
-        missing = (~observed[rows]).astype(np.float64)
-        deviation = (X[rows] - means[rows]) * observed[rows]
-        right = -missing * np.einsum("ijk,ik->ij", inverse, deviation)
-        left = missing[:, :, None] * inverse * missing[:, None, :] + eye * (1 - missing)[:, None, :]
-        expected = means[rows] + np.linalg.solve(left, right[:, :, None])[:, :, 0]
-        filled[rows] = np.where(observed[rows], X[rows], expected)
-    return filled

@@ -1,8 +1,10 @@
 """What the reader of a fitted model has to know besides its graphs, as sentences for terminal, report and explorer."""
 
+import math
 from typing import TYPE_CHECKING
 
 from contextualdag.estimators.bootstrap import BootstrapDAG
+from contextualdag.estimators.readable import in_words, readable
 from contextualdag.export import edge_text
 from contextualdag.plotting.contexts import drawn_contexts
 from contextualdag.training.context_test import FEW_ROWS
@@ -13,12 +15,11 @@ if TYPE_CHECKING:
     from contextualdag.estimators.base import GraphEstimator
 
 MOST_NAMED = 10
-MANY_EDGES, FAR_FEWER = 1.5, 0.7  # edges for each variable; share of them
 SURE, LIKELY = 0.9, 0.5  # smallest probabilities of edges that are called so
 N_CONTEXTS = 200  # over which edges are counted
 SHORT = {CONSTANT: "one graph", COMMON_ORDER: "one order", VARYING: "an order that varies"}
+ONE_GRAPH = "One graph serves all contexts"
 CHOSEN = {
-    CONSTANT: "One graph serves all contexts.",
     COMMON_ORDER: "Edges change with the context along one order of the variables; none is reversed.",
     VARYING: "Edges and their directions change with the context.",
 }
@@ -27,21 +28,39 @@ CHOSEN = {
 def remarks(model: "GraphEstimator") -> list[str]:
     """Sentences on structure, context, how many edges are enough and how sure they are, noise, directions and odd rows."""
     about_edges = [*_structure(model), *_context(model), *_readable(model), *_sureness(model)]
-    return [*about_edges, _noise(model), *directions(model), *_outliers(model)]
+    return [*about_edges, _noise(model), *_changing_noise(model), *directions(model), *_outliers(model)]
 
 
 def _structure(model: "GraphEstimator") -> list[str]:
     """Which structure was chosen, and why."""
     scores = model.structure_scores_
     if len(scores) < 2:
-        return []
+        return one_graph(model)
+    chosen = one_graph(model)[0] if model.structure_ == CONSTANT else CHOSEN[model.structure_]
     behind = ", ".join(
         f"{SHORT[name]} {score.behind:.2g} ± {score.standard_error:.1g}"
         for name, score in scores.items()
         if score.behind > 0
     )
     best = next(SHORT[name] for name, score in scores.items() if score.behind == 0)
-    return [f"{CHOSEN[model.structure_]} (Log likelihood of a held-out row: {best} predicts best; behind it are {behind}.)"]
+    return [f"{chosen} (Log likelihood of a held-out row: {best} predicts best; behind it are {behind}.)"]
+
+
+def one_graph(model: "GraphEstimator") -> list[str]:
+    """What one graph for all contexts means, with the shares of the variance behind it, if that is what the model has."""
+    if model.structure_ != CONSTANT or not any(feature.varies for feature in model.context_features_):
+        return []
+    shares = model.explained_.loc["mean"]
+    means, edges = 100 * shares["means"], 100 * shares["common edges"]
+    if not math.isfinite(means + edges):
+        return [f"{ONE_GRAPH}."]
+    if model.intercept != "contextual":
+        return [f"{ONE_GRAPH}; its edges explain {edges:.2g} % of the variance of held-out rows."]
+    return [
+        f"{ONE_GRAPH}: the context moves the means of the variables, which explains {max(means, 0):.2g} % of the variance "
+        "of held-out rows, and not how they depend on one another; the edges, the same everywhere, explain "
+        f"{edges:.2g} % more."
+    ]
 
 
 def _context(model: "GraphEstimator") -> list[str]:
@@ -60,6 +79,8 @@ def _context(model: "GraphEstimator") -> list[str]:
         low, high = (f"{100 * bound:.2g}" for bound in test.gain_interval)
         gain = f" Graphs of their own contexts save {100 * test.gain:.2g} % ({low} to {high}) of the squared error of rows."
     said = f"Dependence between the variables changes with the context ({numbers}).{gain}{power}"
+    if model.structure_ == CONSTANT and len(model.structure_scores_) > 1:
+        said += " That is too little to learn from so many rows: graphs that follow it predict no better."
     if not test.features:
         return [said]
     named = ", ".join(f"{name} (p = {p:.2g})" for name, p in sorted(test.features.items(), key=lambda item: item[1]))
@@ -98,6 +119,19 @@ def _noise(model: "GraphEstimator") -> str:
     )
 
 
+def _changing_noise(model: "GraphEstimator") -> list[str]:
+    """Variables whose noise changes with the context, which directions should not be trusted at."""
+    found = model.noise_changes_
+    if not found:
+        return []
+    named = _listed([name for name, _ in sorted(found.items(), key=lambda item: -item[1])])
+    return [
+        f"The size of the noise changes with the context for {named}. Directions rest on noise of one size in all contexts, "
+        "so do not trust those of edges at these variables; an edge that is missing looks like this, too. "
+        "contextualdag check --model, or contextualdag.diagnostics.check_model, looks closer."
+    ]
+
+
 def directions(model: "GraphEstimator") -> list[str]:
     """A sentence on the edges whose direction the data do not tell, if there are any."""
     pairs = model.undirected_edges_
@@ -112,13 +146,8 @@ def directions(model: "GraphEstimator") -> list[str]:
 
 def _readable(model: "GraphEstimator") -> list[str]:
     """How many edges are enough, where that is far fewer."""
-    all_of_them = model.chosen_["n_edges"]
-    if not model.chosen_.get("refitted") or all_of_them < MANY_EDGES * len(model.names_):
-        return []
-    fewer = model.select(explained=0.9).chosen_["n_edges"]
-    if fewer > FAR_FEWER * all_of_them:
-        return []
-    return [f"{all_of_them:.3g} edges predict best; the {fewer:.3g} strongest explain nine tenths of it (explained=0.9)."]
+    fewer = readable(model)
+    return [] if fewer is None else [f"{in_words(model, fewer)} (select(explained=0.9), --explained 0.9)."]
 
 
 def _outliers(model: "GraphEstimator") -> list[str]:

@@ -54,6 +54,7 @@ def save_model(model: "GraphEstimator", path: str | os.PathLike[str]) -> None:
     metadata["more"] = more
     tensors = {f"solution/{name}": value for name, value in tensors.items()} | prepared_tensors
     tensors["noise_scale"] = torch.from_numpy(model.noise_scale_.copy())
+    tensors["noise_changes"] = torch.from_numpy(model._noise_changes.copy())
     tensors["explained"] = torch.from_numpy(model._explained.copy())
     tensors |= {f"variation/{name}": value for name, value in pack_variation(model._variation).items()}
     save_folder(
@@ -77,6 +78,8 @@ def load_as(cls: type["Model"], path: str | os.PathLike[str], device: str) -> "M
         model.context_test_ = None if test is None else _unpack_test(test)
         model.outliers_ = [int(row) for row in metadata["outliers"]]
         model.noise_, model.noise_scale_ = metadata["noise"], tensors["noise_scale"].numpy()
+        unknown = torch.zeros(len(model.names_), dtype=torch.float64)  # models of earlier versions
+        model._noise_changes = tensors.get("noise_changes", unknown).numpy()
         model._unpack_more(metadata["more"], under(tensors, "more"), find_device(device))
     except ContextualDAGError:
         raise

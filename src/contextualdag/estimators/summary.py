@@ -176,6 +176,11 @@ def in_words(model: "GraphEstimator") -> str:
     ]
     if len(table) == 1:
         return f"The only edge {next(one for n, one, _ in counted if n)}."
+    kinds = [(n, several) for n, _, several in counted if n]
+    if untested.sum() == len(table):
+        return f"None of the {len(table)} edges is tested, for lack of rows."
+    if len(kinds) == 1:
+        return f"All {len(table)} edges {kinds[0][1]}.{AVERAGED if len(changing) and not model.varies_ else ''}"
     said = ", ".join(f"{n} {one if n == 1 else several}" for n, one, several in counted if n)
     return f"Of {len(table)} edges {said}.{AVERAGED if len(changing) and not model.varies_ else ''}"
 

@@ -68,8 +68,8 @@ class Answers:
         self.links = Permalinks(
             graphs.features, graphs.levels, graphs.names, graphs.default, with_least=graphs.tells_probabilities
         )
-        self._places = layered_layout(graphs.seen)
-        self._widest = widest_weight(graphs.seen)
+        self._places = layered_layout(graphs.seen * graphs.units)
+        self._widest = widest_weight(graphs.seen * graphs.units)
         self.placement = functools.lru_cache(16)(self._placement)
 
     def _placement(self, width: int, height: int) -> Placement:
@@ -82,11 +82,11 @@ class Answers:
         graphs, view, screen = self.graphs, self._view(*sent[:-1]), checked_screen(sent[-1])
         placement = self.placement(screen.width, screen.height)
         shown = [graphs.graph(view.level, values) for values in view.contexts]
-        compared = differences(*shown) if view.comparing else []
+        compared = differences(shown[0], shown[1], graphs.units) if view.comparing else []
         told = [graphs.probabilities(view.level, values) for values in view.contexts]
         probabilities = [P for P in told if P is not None]
         sure = sure_enough(shown, probabilities, view.least) if probabilities else []
-        kept = [shown_edges(shown, view.picked)] * len(shown)
+        kept = [shown_edges([W * graphs.units for W in shown], view.picked)] * len(shown)
         visible = [strong & own for strong, own in zip(kept, sure, strict=True)] if sure else kept
         undirected = graphs.undirected(view.level)
         drawn = [
@@ -101,6 +101,7 @@ class Answers:
                 undirected,
                 graphs.response(view, values),
                 P,
+                graphs.units,
             )
             for W, values, drawable, P in zip(shown, view.contexts, visible, told, strict=True)
         ]
@@ -123,7 +124,7 @@ class Answers:
             "comparing" if view.comparing else "",
             options(graphs.labels, view.picked, shown, undirected),
             graphs.directions(view.level),
-            edge_table(graphs.labels, shown, undirected, probabilities, sure),
+            edge_table(graphs.labels, shown, undirected, probabilities, sure, graphs.units),
             graphs.levels[view.level].label,
             least_label(view.least),
             self.links.write(view),

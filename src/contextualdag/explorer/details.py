@@ -65,8 +65,12 @@ def edge_table(
     undirected: Flags,
     probabilities: Sequence[Array] = (),
     sure: Sequence[Flags] = (),
+    units: Array | None = None,
 ) -> Any:
-    """All edges of one graph, or of two with their differences; if it is told, those that are sure enough in one of them."""
+    """All edges of one graph, or of two with their differences; if it is told, those that are sure enough in one of them.
+
+    They are sorted by their weights times `units`.
+    """
 
     def is_kept(j: int, k: int) -> bool:
         return not sure or any(W[j, k] and own[j, k] for W, own in zip(shown, sure, strict=True))
@@ -78,13 +82,14 @@ def edge_table(
     none = "No edge is so sure." if any(W.any() for W in shown) else "This graph has no edges."
     if len(shown) == 1:
         (W,) = shown
-        present = sorted(zip(*np.nonzero(W), strict=True), key=lambda edge: -abs(W[edge]))
+        sizes = np.abs(W) if units is None else np.abs(W * units)
+        present = sorted(zip(*np.nonzero(W), strict=True), key=lambda edge: -sizes[edge])
         rows = [
             [_words(names, j, k, undirected), signed(float(W[j, k])), *likely(0, j, k)] for j, k in present if is_kept(j, k)
         ]
         return _table(["edge", "weight", *head], rows, none)
     rows = []
-    for one in differences(*shown):
+    for one in differences(shown[0], shown[1], units):
         j, k = one.source, one.target
         if is_kept(j, k):
             both = [_or_none(one.a), *likely(0, j, k), _or_none(one.b), *likely(1, j, k)]

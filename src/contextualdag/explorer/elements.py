@@ -46,6 +46,7 @@ def elements(
     undirected: Flags | None = None,
     response: Response | None = None,
     probabilities: Array | None = None,
+    units: Array | None = None,
 ) -> list[dict[str, Any]]:
     """Nodes and edges of one graph.
 
@@ -71,6 +72,8 @@ def elements(
         Effects of a cause: nodes that it reaches are coloured and have a number, all else is faded.
     probabilities : array of shape (p, p), optional
         How sure edges are: those that are less likely than not are dashed, and all have a hint for the pointer.
+    units : array of shape (p, p), optional
+        What weights are multiplied by for the widths of edges; labels keep them as they are.
 
     Returns
     -------
@@ -86,7 +89,8 @@ def elements(
     faded = {edge for edge in present if picked is not None and picked.target is None and picked.node not in edge}
     if response is not None:
         faded |= {(j, k) for j, k in present if j != response.cause and not response.reached[j]}
-    labels = _labels(W, present, faded, placement)
+    sizes = np.abs(W) if units is None else np.abs(W * units)
+    labels = _labels(W, sizes, present, faded, placement)
     for j, k in present:
         w = float(W[j, k])
         classes = ["positive" if w > 0 else "negative", remarks.get((j, k), "")]
@@ -95,7 +99,7 @@ def elements(
         classes += ["picked"] * (picked == Picked(j, k))
         classes += ["faded"] * ((j, k) in faded)
         classes += ["unsure"] * (probabilities is not None and bool(probabilities[j, k] < UNSURE))
-        width = placement.font * (THINNEST + (WIDEST - THINNEST) * min(abs(w) / widest, 1))
+        width = placement.font * (THINNEST + (WIDEST - THINNEST) * min(float(sizes[j, k]) / widest, 1))
         found.append(_edge(j, k, classes, placement, round(width, 2), signed(w), labels.get((j, k), (0, 0))))
         if probabilities is not None:
             words = edge_text(names[j], names[k], not undirected[j, k])
@@ -217,7 +221,7 @@ def stylesheet(dark: bool, font: float, label_font: float) -> list[dict[str, Any
 
 
 def _labels(
-    W: Array, present: Sequence[tuple[int, int]], faded: set[tuple[int, int]], placement: Placement
+    W: Array, sizes: Array, present: Sequence[tuple[int, int]], faded: set[tuple[int, int]], placement: Placement
 ) -> dict[tuple[int, int], tuple[float, float]]:
     """Edges with a label, and the offset of the label from the middle of the edge.
 
@@ -228,7 +232,7 @@ def _labels(
     lines = {edge: placement.line(*edge, ALONG) for edge in present}
     found: dict[tuple[int, int], tuple[float, float]] = {}
     taken: list[tuple[Array, Array]] = []
-    for edge in sorted(set(present) - faded, key=lambda edge: (-abs(W[edge]), edge)):
+    for edge in sorted(set(present) - faded, key=lambda edge: (-sizes[edge], edge)):
         if not placement.has_room_for_label(*edge):
             continue
         half = (np.array([0.6 * len(signed(float(W[edge]))), 1.3]) * placement.label_font + 4) / 2

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contextualdag.estimators.bootstrap import BootstrapDAG
+from contextualdag.estimators.readable import SHARE, readable
 from contextualdag.estimators.remarks import directions, remarks
 from contextualdag.explorer.features import Control, Value
 from contextualdag.explorer.response import Response
 from contextualdag.explorer.view import Level, Values, View, varying
-from contextualdag.plotting.contexts import drawn_contexts
+from contextualdag.plotting.contexts import drawn_contexts, units
 from contextualdag.printable import printable
 from contextualdag.tables import Array, Flags
 
@@ -28,7 +29,7 @@ LEVEL = 0.9  # of intervals of weights
 
 
 def levels_of(model: "GraphEstimator") -> list[Level]:
-    """Levels from the empty graph to the densest of the path, the selected one among them.
+    """Levels from the empty graph to the densest of the path; the selected one and, if there is one, the readable one too.
 
     Examples
     --------
@@ -48,9 +49,12 @@ def levels_of(model: "GraphEstimator") -> list[Level]:
         count = count + 1 if count < FEW else float(round(max(count + 1, count * COARSER)))
     counts += [most] if most - counts[-1] >= ALIKE else []
     selected = min(float(model.chosen_["n_edges"]), most)
-    # The selected level replaces neighbours from which it is hardly distinguishable.
-    others = [Level(count) for count in counts if abs(count - selected) >= ALIKE]
-    return sorted([*others, Level(selected, True)], key=lambda level: level.n_edges)
+    named = [Level(selected, True)]
+    if (fewer := readable(model)) is not None:
+        named.append(Level(float(fewer.chosen_["n_edges"]), explained=True))
+    # They replace neighbours from which they are hardly distinguishable.
+    others = [Level(count) for count in counts if all(abs(count - one.n_edges) >= ALIKE for one in named)]
+    return sorted([*others, *named], key=lambda level: level.n_edges)
 
 
 class FittedGraphs:
@@ -70,7 +74,9 @@ class FittedGraphs:
     names, labels : list of str
         Names of the variables, and as the page shows them.
     default : View
-        The median context beside a high one, at the level that the fit selected.
+        The median context beside a high one, at the level that the fit selected, or the readable one.
+    selected : int
+        Position of the level that the fit selected.
     """
 
     def __init__(self, model: "GraphEstimator") -> None:
@@ -80,8 +86,9 @@ class FittedGraphs:
         self.labels = [printable(name) for name in model.names_]
         self.features = tuple(Control(one.name, one.quantiles, one.shares, one.cycle) for one in model.context_features_)
         self.levels = levels_of(model)
-        selected = next(position for position, level in enumerate(self.levels) if level.selected)
-        self.default = View(self._typical(0.5), self._typical(0.9), selected, axes=tuple(varying(self.features)[:2]))
+        self.selected = next(position for position, level in enumerate(self.levels) if level.selected)
+        first = next((position for position, level in enumerate(self.levels) if level.explained), self.selected)
+        self.default = View(self._typical(0.5), self._typical(0.9), first, axes=tuple(varying(self.features)[:2]))
         self._at_level = functools.lru_cache(len(self.levels))(self._select)
         self.graph = functools.lru_cache(KEPT)(self._graph)
         self._means = functools.lru_cache(KEPT)(self._means_of)
@@ -93,10 +100,15 @@ class FittedGraphs:
 
     @functools.cached_property
     def seen(self) -> Array:
-        """Graphs (n, p, p) of contexts like those of the fit, at the selected level, or the densest if that is empty."""
+        """Graphs (n, p, p) of contexts like those of the fit, at the first level, or the densest if that is empty."""
         contexts = drawn_contexts(self._model, N_SEEN)
         W = self._adjacency(self.default.level, contexts)
         return W if W.any() else self._adjacency(len(self.levels) - 1, contexts)
+
+    @functools.cached_property
+    def units(self) -> Array:
+        """What weights (p, p) are multiplied by to be in standard deviations, in which they are drawn and compared."""
+        return units(self._model)
 
     @property
     def vary(self) -> bool:
@@ -150,7 +162,9 @@ class FittedGraphs:
 
     def _select(self, level: int) -> "GraphEstimator":
         wanted = self.levels[level]
-        return self._model if wanted.selected else self._model.select(n_edges=wanted.n_edges)
+        if wanted.selected:
+            return self._model
+        return self._model.select(explained=SHARE) if wanted.explained else self._model.select(n_edges=wanted.n_edges)
 
     def _contexts(self, contexts: Sequence[Values]) -> Any:
         """Contexts as a table with the columns of the fit."""

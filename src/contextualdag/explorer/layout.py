@@ -70,7 +70,11 @@ def control_id(side: str, position: Any) -> dict[str, Any]:
 
 def _controls(graphs: FittedGraphs) -> Any:
     view, levels = graphs.default, graphs.levels
-    marks = {0: _mark(levels[0].n_edges), len(levels) - 1: _mark(levels[-1].n_edges), view.level: "★"}
+    marks = {0: _mark(levels[0].n_edges), len(levels) - 1: _mark(levels[-1].n_edges), graphs.selected: "★"}
+    stars = "★ selected by the fit"
+    if levels[view.level].explained:
+        marks[view.level] = "☆"
+        stars += "; ☆ fewer, which explain nine tenths of that"
     sparsity = html.Fieldset(
         [
             html.Legend("Sparsity"),
@@ -89,7 +93,7 @@ def _controls(graphs: FittedGraphs) -> Any:
                 ),
                 className="control",
             ),
-            html.P("★ selected by the fit", className="soft"),
+            html.P(stars, className="soft"),
         ],
         className="feature",
     )
@@ -208,7 +212,7 @@ def _graphs(graphs: FittedGraphs) -> Any:
     ]
     key = [
         html.Span([html.I(className="stroke positive"), "positive"]),
-        html.Span([html.I(className="stroke negative"), "negative; wider is stronger"]),
+        html.Span([html.I(className="stroke negative"), "negative; wider is stronger, in standard deviations"]),
         *([html.Span([html.I(className="stroke unsure"), UNSURE_WORDS])] if graphs.tells_probabilities else []),
         html.Span([html.I(className="stroke only"), "only here"], className="side-b"),
         html.Span([html.I(className="stroke reversed"), "reversed"], className="side-b"),

@@ -21,21 +21,24 @@ FARTHEST = 3.0  # spreads that a cause can be moved from its mean
 
 @dataclass(frozen=True)
 class Level:
-    """A level of sparsity: the average number of edges, and whether the fit selected it."""
+    """A level of sparsity: the average number of edges, whether the fit selected it, or has these explain most of that."""
 
     n_edges: float
     selected: bool = False
+    explained: bool = False
 
     @property
     def key(self) -> str:
         """Name of the level in links."""
-        return "selected" if self.selected else value_text(self.n_edges)
+        return "selected" if self.selected else "explained" if self.explained else value_text(self.n_edges)
 
     @property
     def label(self) -> str:
         """Name of the level on the page."""
         count = value_text(round(self.n_edges, 1))
-        return f"{count} edge{'' if count == '1' else 's'} on average" + (", selected by the fit" if self.selected else "")
+        what = ", selected by the fit" if self.selected else ""
+        what += ", explain nine tenths of what the selected ones do" if self.explained else ""
+        return f"{count} edge{'' if count == '1' else 's'} on average{what}"
 
 
 @dataclass(frozen=True)

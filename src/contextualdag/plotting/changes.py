@@ -7,8 +7,15 @@ import numpy as np
 from contextualdag.checks import is_count, require
 from contextualdag.differences import edge_changes
 from contextualdag.plotting.canvas import Canvas, joined, new_axes, palette_of, plain, size_in_points, title
-from contextualdag.plotting.contexts import GraphModel, context_text, drawn_contexts, read_context, read_contexts
-from contextualdag.plotting.graph import MOST_EDGES, OUTSIDE, STRIP, explain, strongest
+from contextualdag.plotting.contexts import (
+    GraphModel,
+    context_text,
+    drawn_contexts,
+    read_context,
+    read_contexts,
+    standardised,
+)
+from contextualdag.plotting.graph import MOST_EDGES, OUTSIDE, STRIP, explain, strongest, undirected_pairs
 
 if TYPE_CHECKING:
     import pandas
@@ -53,7 +60,7 @@ def plot_difference(
     """
     require(is_count(max_edges), "max_edges", "plot_difference", "an integer of at least 1", max_edges)
     contexts = [read_context(model, z) for z in (z1, z2)]
-    W = np.concatenate([model.adjacency(context) for context in contexts])
+    W = standardised(model, np.concatenate([model.adjacency(context) for context in contexts]))
     ax = new_axes(len(model.names_)) if ax is None else ax
     colors = palette_of(ax)
     _title(ax, model, contexts)
@@ -73,11 +80,13 @@ def plot_difference(
         "reversed": (changes["reversed"], colors.reversed, "dashdot"),
     }
     largest = float(np.abs(W).max()) or 1.0
+    undirected = undirected_pairs(model)
     for zorder, (kind, (edges, color, line)) in enumerate(styles.items()):
         # The width is the change of an edge that both graphs have, and the weight of any other.
         size = np.abs(W[1] - W[0]) if kind in ("weaker", "stronger") else np.abs(W).max(0)
         for j, k in zip(*np.nonzero(edges & shown), strict=True):
-            canvas.edge(int(j), int(k), 0.1 if kind == "same" else size[j, k] / largest, color, line, 2 + zorder / 10)
+            width, directed = 0.1 if kind == "same" else size[j, k] / largest, not undirected[j, k]
+            canvas.edge(int(j), int(k), width, color, line, 2 + zorder / 10, directed)
     canvas.nodes(joined((W != 0).any(0)))
     labels = {kind: (color, line, f"{kind} ({int(edges.sum())})") for kind, (edges, color, line) in styles.items()}
     always = ("gained", "lost", "reversed")

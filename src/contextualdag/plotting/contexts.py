@@ -37,6 +37,19 @@ class GraphModel(Protocol):
         """Graphs of contexts."""
 
 
+def standardised(model: GraphModel, W: np.ndarray) -> np.ndarray:
+    """Weights (..., p, p) in standard deviations of the variables, so that edges can be compared whatever the units."""
+    found: np.ndarray = W * units(model)
+    return found
+
+
+def units(model: GraphModel) -> np.ndarray:
+    """What weights (p, p) are multiplied by to be in standard deviations; one for models that do not tell these."""
+    scale = np.asarray(getattr(model, "scale_", np.ones(len(model.names_))))
+    found: np.ndarray = scale[:, None] / scale
+    return found
+
+
 def read_contexts(model: GraphModel, Z: Any) -> "pandas.DataFrame":
     """Contexts as a table with the columns of the fit.
 

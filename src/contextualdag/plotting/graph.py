@@ -17,7 +17,7 @@ from contextualdag.plotting.canvas import (
     size_in_points,
     title,
 )
-from contextualdag.plotting.contexts import GraphModel, context_text, read_context, read_contexts
+from contextualdag.plotting.contexts import GraphModel, context_text, read_context, read_contexts, standardised
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -95,7 +95,8 @@ def plot_graph(
 ) -> "Axes":
     """Draw the graph of one context: parents above children, stronger edges wider, colours by sign.
 
-    Edges whose direction the data do not tell (`undirected_edges_`) have no arrowhead.
+    Widths follow weights in standard deviations of both variables, so that units do not matter. Edges whose direction the
+    data do not tell (`undirected_edges_`) have no arrowhead.
 
     Parameters
     ----------
@@ -130,7 +131,7 @@ def plot_graph(
     ax = new_axes(len(model.names_)) if ax is None else ax
     title_context(ax, model, context)
     W = model.adjacency(context)
-    _draw(ax, model, W[0], W, strongest(W, max_edges), places)
+    _draw(ax, model, W[0], W, strongest(standardised(model, W), max_edges), places)
     return ax
 
 
@@ -169,7 +170,7 @@ def plot_graphs(model: GraphModel, Z: Any, *, max_edges: int = MOST_EDGES, ax: "
     W = model.adjacency(contexts)
     for i, one in enumerate(axes):
         title_context(one, model, contexts.iloc[[i]])
-    shown, places = strongest(W, max_edges), None
+    shown, places = strongest(standardised(model, W), max_edges), None
     for one, graph in zip(axes, W, strict=True):
         places = _draw(one, model, graph, W, shown, places).data
     return axes
@@ -206,6 +207,15 @@ def strongest(W: np.ndarray, most: int = MOST_EDGES) -> np.ndarray:
     return found
 
 
+def undirected_pairs(model: GraphModel) -> np.ndarray:
+    """Pairs (p, p), in both orders, whose edge has no direction."""
+    found = np.zeros((len(model.names_),) * 2, dtype=bool)
+    for a, b in getattr(model, "undirected_edges_", ()):
+        j, k = model.names_.index(a), model.names_.index(b)
+        found[j, k] = found[k, j] = True
+    return found
+
+
 def title_context(ax: "Axes", model: GraphModel, context: Any) -> None:
     """Set a title with the context, and a warning if it lies outside the training range."""
     outside = bool(model.is_outside(context)[0])
@@ -217,13 +227,13 @@ def _draw(
     ax: "Axes", model: GraphModel, W: np.ndarray, graphs: np.ndarray, shown: np.ndarray, places: np.ndarray | None
 ) -> Canvas:
     """Draw those edges of one of several graphs that are shown; the legend counts all of them."""
-    names = model.names_
+    names, W, graphs = model.names_, standardised(model, W), standardised(model, graphs)
     canvas = Canvas.prepare(ax, names, graphs * shown, places, strip=STRIP)
     colors, largest = palette_of(ax), float(np.abs(graphs).max()) or 1.0
-    undirected = {frozenset(pair) for pair in getattr(model, "undirected_edges_", ())}
+    undirected = undirected_pairs(model)
     for j, k in edges_by_strength(W * shown):
         color = colors.positive if W[j, k] > 0 else colors.negative
-        canvas.edge(j, k, abs(W[j, k]) / largest, color, directed=frozenset((names[j], names[k])) not in undirected)
+        canvas.edge(j, k, abs(W[j, k]) / largest, color, directed=not undirected[j, k])
     canvas.nodes(joined(W))
     kinds = {f"positive ({int((W > 0).sum())})": colors.positive, f"negative ({int((W < 0).sum())})": colors.negative}
     explain(ax, [(color, "solid", label) for label, color in kinds.items()], left_out=int(((W != 0) & ~shown).sum()))

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contextualdag.estimators.bootstrap import BootstrapDAG
-from contextualdag.estimators.remarks import remarks
-from contextualdag.estimators.summary import in_words
+from contextualdag.estimators.readable import in_words, readable
+from contextualdag.estimators.remarks import one_graph, remarks
+from contextualdag.estimators.summary import in_words as summary_in_words
 from contextualdag.export import edge_text
 from contextualdag.plotting import (
     order_flips,
@@ -19,7 +20,7 @@ from contextualdag.plotting import (
     plot_path,
     plot_sparsity,
 )
-from contextualdag.plotting.contexts import drawn_contexts, varying_features
+from contextualdag.plotting.contexts import drawn_contexts, units, varying_features
 from contextualdag.report import page
 from contextualdag.report.warnings import find_warnings
 
@@ -36,6 +37,10 @@ SUMMARY_EXPLAINED = (
     "Weight: the mean where the edge is; spread: the standard deviation over all contexts, 0 where it is not. p: of a test "
     "that the weight is the same in all contexts; varies: whether that is rejected, allowing for the number of tests, or "
     "the edge reverses. Edges that are not said to vary may still do so, by less than the data show."
+)
+HOW_TO_SEE_ALL = (
+    "This page shows these; for all of them write it with contextualdag report --explained 1, or of "
+    "model.select(explained=1)."
 )
 CITATION = (
     "Thompson, R., Bonilla, E. V., and Kohn, R. (2024). Contextual Directed Acyclic Graphs. Proceedings of the 27th "
@@ -94,20 +99,24 @@ def write_model_report(
     ...     write_model_report(model, f"{folder}/report.html").name
     'report.html'
     """
+    whole, fewer = model, readable(model)
+    model = fewer or whole
     drawn = drawn_contexts(model)
     W = model.adjacency(drawn)
     warnings = find_warnings(model, W, contexts)
     parts = [
         page.paragraph(_in_short(model, W, source)),
+        *(page.paragraph(sentence) for sentence in one_graph(whole)),
+        *([page.paragraph(f"{in_words(whole, fewer)}. {HOW_TO_SEE_ALL}")] if fewer is not None else []),
         *([page.notes("Warnings", warnings)] if warnings else []),
-        *_summary(model),
+        *_summary(whole),
         *_typical(model, W),
         *_asked_for(model, contexts),
         *_varying(model, W, drawn),
         *_reversals(model, drawn),
         *_sparsity(model, W),
         *_path(model),
-        *_data(model),
+        *_data(whole),
         page.heading("How to read this"),
         *(page.paragraph(text) for text in HOW_TO_READ),
         page.heading("Citation"),
@@ -117,7 +126,7 @@ def write_model_report(
 
 
 def varying_edges(model: "GraphEstimator", W: np.ndarray) -> "pandas.DataFrame":
-    """Edges, sorted by how much their weight varies over given graphs.
+    """Edges, sorted by how much their weight varies over given graphs, in standard deviations of the variables.
 
     Parameters
     ----------
@@ -130,7 +139,7 @@ def varying_edges(model: "GraphEstimator", W: np.ndarray) -> "pandas.DataFrame":
     -------
     DataFrame
         Columns source, target, present (share of graphs), mean, smallest, largest (over all graphs; 0 where absent) and
-        varies (standard deviation), in falling order.
+        varies (standard deviation).
     """
     import pandas as pd
 
@@ -148,7 +157,9 @@ def varying_edges(model: "GraphEstimator", W: np.ndarray) -> "pandas.DataFrame":
             "varies": weights.std(0),
         }
     )
-    return table.sort_values("varies", ascending=False, kind="stable", ignore_index=True)
+    # Compared in standard deviations, so that units do not matter.
+    order = np.argsort(-(table["varies"].to_numpy() * units(model)[sources, targets]), kind="stable")
+    return table.iloc[order].reset_index(drop=True)
 
 
 def _in_short(model: "GraphEstimator", W: np.ndarray, source: str) -> str:
@@ -165,7 +176,7 @@ def _in_short(model: "GraphEstimator", W: np.ndarray, source: str) -> str:
 
 def _summary(model: "GraphEstimator") -> list[str]:
     """What is the same in all contexts and what is not, if the model knows."""
-    sentence = in_words(model)
+    sentence = summary_in_words(model)
     if not sentence:
         return []
     table = model.summary()
@@ -222,7 +233,12 @@ def _how_sure(model: "GraphEstimator") -> list[str]:
 
 
 def _asked_for(model: "GraphEstimator", contexts: "pandas.DataFrame | None") -> list[str]:
-    parts = []
+    if contexts is not None and not model.varies_:
+        return [
+            page.heading("The context asked for"),
+            page.paragraph("Its graph is the one above, as that of all contexts."),
+        ]
+    parts: list[str] = []
     for i in range(0 if contexts is None else len(contexts)):
         figure = _figure_of_one_graph(model)
         plot_graph(model, contexts.iloc[[i]], ax=figure.subplots())  # type: ignore[union-attr]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
 
-COLOURS = "Blue edges are positive, orange ones negative; wider edges are stronger."
+COLOURS = "Blue edges are positive, orange ones negative; wider edges are stronger, in standard deviations."
 NO_PROOF = "A graph shows dependence as the model sees it; it is not proof of cause."
 FOOTER = f"contextualdag {__version__}. {NO_PROOF}"
 # Pictures are drawn on white, so they and their captions keep the light colours.

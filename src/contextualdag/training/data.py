@@ -31,6 +31,8 @@ class Rows:
         Rows that means are learned from and the context is tested on; all by default.
     group : Tensor of int64, shape (n,), optional
         Numbers of the groups that rows belong to; those of one group are all trained on or all held out.
+    missing : Tensor of bool, shape (n, p), optional
+        Which entries of X were filled in and are to be filled in anew; only of half-samples.
     """
 
     X: Tensor
@@ -40,6 +42,7 @@ class Rows:
     scored: Tensor | None = None
     undisturbed: Tensor | None = None
     group: Tensor | None = None
+    missing: Tensor | None = None
 
     def __len__(self) -> int:
         return len(self.X)

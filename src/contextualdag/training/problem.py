@@ -69,6 +69,7 @@ class GroupSettings:
     cut: float
     clustered: bool = False
     n_clusters: int | None = None
+    final: bool = True  # whether graphs are to be reported
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@
    nearly as much; a number, graphs with that many edges.)
 5. Simpler graphs are fitted too: one for all contexts, and graphs that keep to one order of the variables (see
    `contextualdag.training.common_order`). The simplest that predict rows held out as well are chosen, see
-   `contextualdag.training.structure`. Where the order varies, reversals that do not help are left out.
+   `contextualdag.training.structure`. Where the order varies, reversals that do not help are left out. One graph for all
+   is made sparser where that predicts as well, see `contextualdag.training.sparser`.
 6. The refit of the selected point is polished: trained once more, with more patience.
 7. The graphs of the members of the ensemble, each of which held out other rows, are averaged whenever graphs are asked for.
 
@@ -50,18 +51,28 @@ from contextualdag.training.constant_graph import (
 from contextualdag.training.context_test import ContextTest, permutation_test
 from contextualdag.training.data import Folds, Rows, Split
 from contextualdag.training.ensemble import Ensemble
+from contextualdag.training.explaining import explaining
+from contextualdag.training.filling import emptied, has_holes, refilled
 from contextualdag.training.held_out import explained, gain_of_context, losses_of_rows, predictions
 from contextualdag.training.loss import Moments, errors, residuals, row_errors
 from contextualdag.training.means import draw_mean, fit_means, without_means
 from contextualdag.training.outliers import weighted
 from contextualdag.training.path import Path
-from contextualdag.training.problem import NetworkSettings, Outcome, Problem
+from contextualdag.training.problem import GroupSettings, NetworkSettings, Outcome, Problem
 from contextualdag.training.required import required_weights
 from contextualdag.training.reversals import unearned_reversals
 from contextualdag.training.runner import Runner, Steps
 from contextualdag.training.scales import divided, learn_scales, may_be_equal, speaks_for_unequal
 from contextualdag.training.screening import screen
-from contextualdag.training.solution import ClusterGraphs, ConstantGraph, Solution, VaryingGraphs, nearest_centre
+from contextualdag.training.solution import (
+    AnySolution,
+    ClusterGraphs,
+    ConstantGraph,
+    Solution,
+    VaryingGraphs,
+    nearest_centre,
+)
+from contextualdag.training.sparser import along_one_order, sparsest_as_good
 from contextualdag.training.structure import (
     COMMON_ORDER,
     CONSTANT,
@@ -73,6 +84,7 @@ from contextualdag.training.structure import (
     simplest,
 )
 
+NEARLY_ALL = 0.9  # share of what all edges explain
 N_PENALTIES, THINNED = 20, 4  # of the constant graph; every fourth at first
 FAR_BEHIND, HOPELESS = 0.1, 4  # log likelihood and standard errors by which simpler graphs may be behind at first sight
 SURE = 1.96  # standard errors in an interval of 95 %
@@ -91,8 +103,14 @@ def learn(problems: Sequence[Problem]) -> list[Outcome]:
 
 
 def learn_resamples(problems: Sequence[Problem]) -> list[Solution]:
-    """Graphs of half-samples, see `contextualdag.training.resampling`, each without the rest of its path."""
+    """Graphs of half-samples, see `contextualdag.training.resampling`, each without the rest of its path.
+
+    Values that are missing are filled in anew in each, so that its graphs include the doubt of what they might have been.
+    """
     with one_thread_each(problems[0].split.train.X.device):
+        if has_holes(problems):
+            first = _solve([emptied(problem) for problem in problems])
+            problems = [refilled(problem, choice.solution) for problem, choice in zip(problems, first, strict=True)]
         return [choice.solution.alone() for choice in _solve(problems)]
 
 
@@ -199,7 +217,8 @@ def learn_graphs(ensemble: Ensemble) -> Steps[Choice]:
     if wanted == {CONSTANT}:
         constant = _constant(ensemble, ensemble.problem.allowed)
         test = _context_test(ensemble) if settings.final else None
-        return Choice(_select(constant, settings.selection, folds), CONSTANT, {}, test, constant)
+        constant = _selected_graph(constant, ensemble)
+        return Choice(constant, CONSTANT, {}, test, constant)
 
     # Graphs that vary freely, within the edges that are allowed.
     best = {own: (yield from _best_of_path(ensemble))}
@@ -230,7 +249,8 @@ def learn_graphs(ensemble: Ensemble) -> Steps[Choice]:
     if len(scores) == 1:
         scores = {}
     if structure == CONSTANT:
-        return Choice(_select(constant, settings.selection, folds), CONSTANT, scores, test, constant)
+        constant = _selected_graph(constant, ensemble)
+        return Choice(constant, CONSTANT, scores, test, constant)
     chosen = ensembles[structure]
     if structure == VARYING:
         chosen = yield from _with_earned_reversals(ensemble, best[own], losses[own])
@@ -307,7 +327,7 @@ def _with_earned_reversals(ensemble: Ensemble, best: VaryingGraphs, losses: Tens
     return other if score.behind <= SURE * score.standard_error else ensemble
 
 
-def _best_constant(ensemble: Ensemble, forward: Tensor, losses: Tensor) -> Solution:
+def _best_constant(ensemble: Ensemble, forward: Tensor, losses: Tensor) -> ConstantGraph:
     """One graph for all contexts: the best that a search of its own finds, or the best along an order.
 
     If it is far behind graphs that vary its path is thinned out.
@@ -318,6 +338,15 @@ def _best_constant(ensemble: Ensemble, forward: Tensor, losses: Tensor) -> Solut
     if not _is_near(losses_of_rows(best, ensemble.folds), losses, ensemble):
         return best
     return _constant(ensemble, thinned[best])
+
+
+def _selected_graph(constant: ConstantGraph, ensemble: Ensemble) -> ConstantGraph:
+    """The one graph to report, selected from a path along one order."""
+    settings, folds = ensemble.settings, ensemble.folds
+    if settings.final and settings.selection != "min":
+        splits, allowed = folds.splits[: settings.n_folds], ensemble.problem.allowed
+        constant = along_one_order(constant, allowed, lambda edges: one_graph_path(splits, edges, N_PENALTIES))
+    return _select(constant, settings, folds)
 
 
 def _is_near(losses: Tensor, best: Tensor, ensemble: Ensemble) -> bool:
@@ -340,7 +369,7 @@ def _gain(ensemble: Ensemble, graphs: Solution) -> dict[str, Any]:
     return {"gain": gain, "gain_interval": (gain - SURE * error, gain + SURE * error)}
 
 
-def _constant(ensemble: Ensemble, allowed: Tensor, every: int = 1) -> Solution:
+def _constant(ensemble: Ensemble, allowed: Tensor, every: int = 1) -> ConstantGraph:
     """One graph for all contexts; its path may be thinned out to every so many penalties."""
     splits = ensemble.folds.splits[: ensemble.settings.n_folds]
     points = tuple(one_graph_path(splits, allowed, N_PENALTIES, every))
@@ -361,7 +390,7 @@ def _finish(ensemble: Ensemble) -> Steps[Solution]:
     refit = points[selected.index].refit
     if refit is not None and not refit.polished and settings.final:
         yield from ensemble.refit(selected.index, polish=True, keep=False)
-    return _select(ensemble.solution(selected), settings.selection, ensemble.folds)
+    return _select(ensemble.solution(selected), settings, ensemble.folds)
 
 
 def learn_group_graphs(problem: Problem, folds: Folds) -> Solution:
@@ -375,10 +404,17 @@ def learn_group_graphs(problem: Problem, folds: Folds) -> Solution:
     )
     penalties = settings.penalties or penalty_grid(moments.train.S, settings.n_penalties)
     with_refits = settings.selection != "min"
-    points = tuple(group_path(moments, penalties, problem.allowed, settings.cut, with_refits))
-    first = selections.Shrunken(0)
-    solution = ConstantGraph(points, first) if centres is None else ClusterGraphs(points, first, centres=centres)
-    return _select(solution, settings.selection, folds)
+
+    def path(allowed: Tensor) -> selections.Points:
+        return group_path(moments, penalties, allowed, settings.cut, with_refits)
+
+    first, points = selections.Shrunken(0), tuple(path(problem.allowed))
+    if centres is not None:
+        return _select(ClusterGraphs(points, first, centres=centres), settings, folds)
+    constant = ConstantGraph(points, first)
+    if with_refits and settings.final:
+        constant = along_one_order(constant, problem.allowed, path)
+    return _select(constant, settings, folds)
 
 
 def _without_means(problems: Sequence[Problem], networks: Sequence[MeanNetwork | None]) -> list[Problem]:
@@ -409,18 +445,20 @@ def _cluster(rows: Rows, n_clusters: int | None, seed: int) -> Tensor:
     return torch.tensor(found.cluster_centers_, dtype=torch.float32, device=Z.device)
 
 
-def _select(solution: Solution, selection: str | float, folds: Folds) -> Solution:
+def _select(solution: AnySolution, settings: NetworkSettings | GroupSettings, folds: Folds) -> AnySolution:
     """The point of its path that a `selection` parameter asks for."""
-    points = solution.points
+    points, selection = solution.points, settings.selection
     if not isinstance(selection, str):
         return solution.at(selections.with_n_edges(points, selection))
     if selection == "min":
         return solution.at(selections.least_validation_loss(points))
     best = solution.at(selections.least_refit_loss(points))
-    if selection == "relaxed":
-        return best
+    if selection == "1se":
+        _, rows, W = predictions(best, folds)
+        losses: list[float] = row_errors(errors(residuals(rows.X, W)), rows).tolist()
+        return solution.at(selections.within_one_standard_error(points, losses))
+    if isinstance(best, ConstantGraph) and settings.final:
+        best = best.at(sparsest_as_good(best, folds).selected)
     if selection == "explained":
-        return best.at(selections.explaining(points, best.selected, selections.NEARLY_ALL))
-    _, rows, W = predictions(best, folds)
-    losses: list[float] = row_errors(errors(residuals(rows.X, W)), rows).tolist()
-    return solution.at(selections.within_one_standard_error(points, losses))  # "1se"
+        return explaining(best, NEARLY_ALL, folds.rows.Z)
+    return best  # "relaxed"

@@ -52,6 +52,8 @@ def half_problem(problem: Problem, rows: Tensor, structure: str, seed: int, grou
     settings = problem.settings
     if isinstance(settings, NetworkSettings):
         settings = replace(settings, n_members=1, cross_fit=False, structure=structure, final=False)
+    else:
+        settings = replace(settings, final=False)
     return replace(problem, split=split, settings=settings, seed=seed, checkpoint=None, observer=None)
 
 

@@ -13,8 +13,8 @@ from typing import Any
 from contextualdag.training.path import PathPoint, without_first
 
 COARSE = 3  # every third point is refitted at first
-NEARLY_ALL = 0.9  # share of what edges explain
 NEARLY = 0.9  # share of the wanted edges that a polished refit needs
+AS_MUCH = 0.98  # share of what other graphs explain that is as much
 
 Points = Sequence[PathPoint[Any]]
 
@@ -58,10 +58,11 @@ def at_best_cut(points: Points, index: int) -> Selected:
     return Shrunken(index) if refit is None else Refitted(index, refit.best_cut)
 
 
-def with_n_edges(points: Points, n_edges: float) -> Selected:
+def with_n_edges(points: Points, n_edges: float, selected: Selected | None = None) -> Selected:
     """Graphs with `n_edges` edges on average: of all refits with as many or more, the one of least loss when cut to that.
 
-    A polished refit, better than its neighbours, may also have a little fewer. Where no refit has as many, the point whose
+    If denser graphs were selected already, these are cut where that explains as much, so that no edge is reversed. A
+    polished refit, better than its neighbours, may also have a little fewer. Where no refit has as many, the point whose
     shrunken graphs have nearest to that many. Zero edges means none in any context, also where a cut would leave some.
     """
     if n_edges == 0:
@@ -73,22 +74,25 @@ def with_n_edges(points: Points, n_edges: float) -> Selected:
             losses[Refitted(index, refit.curve.cut_to(n_edges))] = refit.curve.loss_with(n_edges)
     if not losses:
         return Shrunken(_nearest_shrunken(points, n_edges))
-    return min(losses, key=lambda refitted: (losses[refitted], -refitted.index))
+    best = min(losses, key=lambda refitted: (losses[refitted], -refitted.index))
+    own = None if selected is None else _cut_of(points, selected, n_edges)
+    if own in losses:
+        empty = loss_of_empty(points)
+        return own if empty - losses[own] >= AS_MUCH * (empty - losses[best]) else best
+    return best
 
 
-def explaining(points: Points, selected: Selected, share: float) -> Selected:
-    """The selected graphs cut to the fewest edges that explain a share of what all their edges explain on rows held out.
-
-    What edges explain is how much they lower the loss against graphs that have hardly any. Orders and weights stay.
-    """
+def _cut_of(points: Points, selected: Selected, n_edges: float) -> Refitted | None:
+    """Selected graphs cut to fewer edges; None if they were not refitted or have fewer."""
     refit = points[selected.index].refit
-    if refit is None or isinstance(selected, Shrunken):
-        return selected
-    curve = refit.curve
-    _, best = curve.at(selected.cut)
-    most = curve.losses[-1] - share * (curve.losses[-1] - best)
-    enough = [cut for cut, loss in zip(curve.cuts, curve.losses, strict=True) if cut >= selected.cut and loss <= most]
-    return Refitted(selected.index, max(enough, default=selected.cut))
+    if refit is None or isinstance(selected, Shrunken) or refit.curve.at(selected.cut)[0] < n_edges:
+        return None
+    return Refitted(selected.index, refit.curve.cut_to(n_edges))
+
+
+def loss_of_empty(points: Points) -> float:
+    """The loss of refitted graphs that have hardly an edge left."""
+    return max(point.refit.curve.losses[-1] for point in points if point.refit is not None)
 
 
 def within_one_standard_error(points: Points, losses: Sequence[float]) -> Selected:

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import torch
 from torch import Tensor
@@ -36,6 +36,9 @@ class Description:
     loss: float
     l1_budget: float
     refitted: bool
+
+
+AnySolution = TypeVar("AnySolution", bound="Solution")
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,21 +82,15 @@ class Solution(ABC):
             point = replace(point, refit=None)
         return replace(self, points=(point,), selected=replace(self.selected, index=0))
 
-    def select(self, n_edges: float | None = None, l1_budget: float | None = None, explained: float | None = None) -> Self:
-        """The same path at a number of edges, at the budget nearest to a given one, or with the edges that explain most."""
-        if explained is not None:
-            if not is_number(explained, 0, 1, low_open=True):
-                raise InvalidParameterError(f"explained must be a number above 0, up to 1. Got {shown(explained)} instead.")
-            if isinstance(self.selected, Shrunken):
-                raise InvalidParameterError("explained is for graphs that were refitted, not for selection='min'.")
-            return self.at(selection.explaining(self.points, self.selected, explained))
+    def select(self, n_edges: float | None = None, l1_budget: float | None = None) -> Self:
+        """The same path at a number of edges, or at the budget nearest to a given one."""
         if n_edges is not None:
             most = max(self.points[i].n_edges for i in without_first(self.points))
             if not is_number(n_edges, 0, most):
                 raise InvalidParameterError(
                     f"n_edges must be from 0 to {most:.1f}, the densest point. Got {shown(n_edges)}."
                 )
-            return self.at(selection.with_n_edges(self.points, n_edges))
+            return self.at(selection.with_n_edges(self.points, n_edges, self.selected))
         if l1_budget is None or not is_number(l1_budget, 0):
             raise InvalidParameterError(f"l1_budget must be 0 or more. Got {shown(l1_budget)} instead.")
         return self.at(selection.nearest_budget(self.points, l1_budget))
