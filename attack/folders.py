@@ -111,20 +111,27 @@ def _is_same(files: dict[str, bytes], metadata: bytes, data: bytes) -> bool:
         return False
 
 
-def forged(model: Path, scratch: Path) -> Iterator[Mutation]:
-    """Copies of a saved folder with right hashes and numbers that would cost a loader its memory, its time or its sense."""
+def forged(model: Path, scratch: Path, every: int = 1) -> Iterator[Mutation]:
+    """Copies of a saved folder with right hashes and numbers that would cost a loader its memory, its time or its sense.
+
+    Parameters
+    ----------
+    model, scratch : Path
+        As for `damaged`.
+    every : int, default=1
+        Make only every so many of them: there are a few thousand.
+    """
     metadata, data = (model / METADATA).read_bytes(), (model / TENSORS).read_bytes()
-    for place in _places(json.loads(metadata)):
-        for values in [FORGERIES[name] for name in FORGERIES if place[-1] == name]:
-            for value in values:
-                document = json.loads(metadata)
-                _set(document, place, value)
-                yield _written(scratch, f"{_named(place)} = {_short(value)}", *_sealed(document, data))
-    for name in sorted(safetensors.torch.load(data)):
-        for what, change in TENSOR_FORGERIES.items():
-            tensors = safetensors.torch.load(data)
-            tensors[name] = change(tensors[name])
-            yield _written(scratch, f"{name}: {what}", *_sealed(json.loads(metadata), _bytes_of(tensors)))
+    of_entries = [(place, value) for place in _places(json.loads(metadata)) for value in FORGERIES.get(str(place[-1]), ())]
+    for place, value in of_entries[::every]:
+        document = json.loads(metadata)
+        _set(document, place, value)
+        yield _written(scratch, f"{_named(place)} = {_short(value)}", *_sealed(document, data))
+    of_tensors = [(name, what) for name in sorted(safetensors.torch.load(data)) for what in TENSOR_FORGERIES]
+    for name, what in of_tensors[::every]:
+        tensors = safetensors.torch.load(data)
+        tensors[name] = TENSOR_FORGERIES[what](tensors[name])
+        yield _written(scratch, f"{name}: {what}", *_sealed(json.loads(metadata), _bytes_of(tensors)))
     for depth in (70, 800, 100_000):
         document = json.loads(metadata)
         text = json.dumps(document).replace('"content": {', f'"content": {{"deep": {"[" * depth}{"]" * depth}, ', 1)
@@ -170,7 +177,7 @@ def judge(folder: Path, load: Callable[[Path], Any] | None = None) -> Judgement:
     load : callable, optional
         The loader; by default `load_model`, on the CPU.
     """
-    from contextualdag.errors import PersistenceError
+    from contextualdag.errors import ContextualDAGError, PersistenceError
     from contextualdag.estimators import load_model
 
     try:
@@ -184,6 +191,8 @@ def judge(folder: Path, load: Callable[[Path], Any] | None = None) -> Judgement:
         return Judgement("foreign", f"{type(error).__name__}: {error}")
     try:
         problem = _flaw(model)
+    except ContextualDAGError as error:  # such as numbers so large that graphs cannot be computed
+        return Judgement("refused", str(error))
     except Exception as error:
         return Judgement("wrong", f"loaded, but then {type(error).__name__}: {error}")
     return Judgement("wrong", problem) if problem else Judgement("sound")
