@@ -101,6 +101,18 @@ def test_a_cyclic_graph_is_refused(folders, tmp_path):
         load_model(tmp_path / "changed")
 
 
+@pytest.mark.parametrize(
+    ("prefix", "change"),
+    [("variation/target", lambda one: one.bool()), ("solution/refit/", lambda one: one * 1e300)],
+)
+def test_tensors_of_another_kind_or_size_are_refused(folders, tmp_path, prefix, change):
+    metadata, tensors = load_folder(folders["fixed"], "FixedDAG")
+    changed = {name: change(one) for name, one in tensors.items() if name.startswith(prefix)}
+    save_folder(tmp_path / "changed", "FixedDAG", metadata, tensors | changed)
+    with pytest.raises(PersistenceError, match=f"{'points' if '/refit/' in prefix else prefix}.* must be"):
+        load_model(tmp_path / "changed")
+
+
 def test_a_device_that_is_not_there_is_no_fault_of_the_model(folders):
     with pytest.raises(InvalidParameterError, match="There is no device 'odd'"):
         load_model(folders["fixed"], device="odd")

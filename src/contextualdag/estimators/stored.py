@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 
 from contextualdag.checks import is_count, is_finite, is_flag, is_integer, is_number
 from contextualdag.contexts import N_QUANTILES
@@ -99,7 +100,7 @@ def _check_variation(variation: Variation, p: int, n_features: int) -> None:
     n_pairs = len(variation.share)
     for name in ("source", "target"):
         places = getattr(variation, name)
-        whole = not places.dtype.is_floating_point and not places.dtype.is_complex and places.shape == (n_pairs,)
+        whole = places.dtype == torch.int64 and places.shape == (n_pairs,)
         sound = whole and bool(((places >= 0) & (places < p)).all())
         expect(sound, f"variation/{name}", f"{n_pairs} integers below {p}", places)
     for name in ("share", "reverse", "weight", "spread"):

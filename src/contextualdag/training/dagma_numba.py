@@ -247,6 +247,7 @@ def _lasso_problems(start, stop, S, penalty, allowed, stopped, orders, result, v
                         (parents, trial, rest),
                         (of_other, trial_of_other, rest_of_other),
                         work,
+                        stopped,
                     )
                     if found > gain:
                         there, gain = at, found
@@ -275,7 +276,7 @@ def _lasso_problems(start, stop, S, penalty, allowed, stopped, orders, result, v
 
 
 @compiled
-def _best_place(S, penalty, allowed, order, W, value, v, here, direction, own, of_other, work):
+def _best_place(S, penalty, allowed, order, W, value, v, here, direction, own, of_other, work, stopped):
     """Where node v gains most by moving left (-1) or right (1), and how much.
 
     On the way to the right, other nodes lose it as a parent and it wins them; on the way to the left they win it and it
@@ -288,7 +289,7 @@ def _best_place(S, penalty, allowed, order, W, value, v, here, direction, own, o
     trial[:] = W[v]
     its_value = _lasso(S, penalty, v, parents, trial, rest, SEARCH_SWEEPS, work)
     t = here + direction
-    while 0 <= t < len(order):
+    while 0 <= t < len(order) and not stopped[0] and work[0] <= MOST_WORK:
         u = order[t]
         if direction > 0:
             matters = W[u, v] != 0

@@ -107,6 +107,7 @@ def _check_fits(holder: PathPoint[Any] | Refit[Any], where: str, n_nodes: int, l
             check_state(fit.learned, own, learned)
         else:
             expect_tensor(fit.learned, own, learned)
+            expect(bool(fit.learned.float().isfinite().all()), own, "made of numbers up to 1e38", fit.learned)
             expect(bool(is_acyclic(fit.learned).all()), own, "acyclic", fit.learned)
 
 
