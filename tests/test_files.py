@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from attack.folders import impostors
 from contextualdag import files
 from contextualdag.errors import PersistenceError
 from contextualdag.folder import load_folder, save_folder
@@ -194,6 +195,8 @@ for number in range(2):
     metadata, tensors = load_folder(parent / "model", "example")
     print(metadata["number"], tensors["W"].tolist())
 files.write_file(parent / "file", b"content")
+with files.in_use(parent / "model"), files.in_use(parent / "model"):
+    save_folder(parent / "model", "example", {"number": 1}, {})
 with files.exclusive_lock(parent / "lock"), files.exclusive_lock(parent / "lock"):
     print(sorted(os.listdir(parent)))
 """
@@ -253,11 +256,106 @@ def test_a_lock_ends_with_its_process(tmp_path):
             assert lock.exists()
 
 
+def test_a_folder_that_is_written_is_for_one(model):
+    busy = pytest.raises(PersistenceError, match=f"Another process or thread is writing to {model}; wait until it is done")
+    with files.in_use(model):
+        with busy, files.in_use(model.parent / "." / "model"):
+            pytest.fail("in use twice")
+        save_folder(model, "example", *NEW)  # whoever holds it may save
+        assert_holds(model, NEW)
+    with files.in_use(model):  # free again
+        pass
+    assert names_in(model.parent) == ["model"]
+
+
+def test_many_that_want_one_folder_have_it_one_at_a_time(tmp_path):
+    inside, most, had = [], [], []
+
+    def take(number):
+        for _ in range(40):
+            try:
+                with files.in_use(tmp_path / "model"):
+                    inside.append(number)
+                    most.append(len(inside))
+                    time.sleep(0.0005)
+                    inside.remove(number)
+                had.append(number)
+            except PersistenceError:
+                time.sleep(0.0005)
+
+    with ThreadPoolExecutor(4) as pool:
+        for done in [pool.submit(take, number) for number in range(4)]:
+            done.result()
+    assert max(most) == 1
+    assert had
+    assert names_in(tmp_path) == []
+
+
+@pytest.mark.usefixtures("_as_on_windows")
+def test_folders_in_use_without_locks(model):
+    with files.in_use(model), files.in_use(model):
+        save_folder(model, "example", *NEW)
+    assert_holds(model, NEW)
+    assert names_in(model.parent) == ["model"]
+
+
+def test_a_lock_needs_a_folder_that_can_be_written(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(PersistenceError, match="cannot be written"), files.in_use(tmp_path / "file" / "model"):
+        pytest.fail("no lock")
+
+
+@pytest.mark.parametrize("as_on_windows", [False, True])
+def test_what_is_no_regular_file_is_not_read(model, tmp_path, request, as_on_windows):
+    if as_on_windows:
+        request.getfixturevalue("_as_on_windows")
+    (tmp_path / "scratch").mkdir()
+    for one in impostors(model, tmp_path / "scratch"):
+        with pytest.raises(PersistenceError):
+            load_folder(one.folder, "example")
+        with pytest.raises(PersistenceError):
+            save_folder(one.folder, "example", {"name": object()}, {})
+
+
+def test_a_file_larger_than_the_metadata_promise_is_not_read(model):
+    os.truncate(model / "tensors.safetensors", 50 << 30)
+    with pytest.raises(PersistenceError, match=r"has 53687091200 bytes and must have \d+ at most"):
+        load_folder(model, "example")
+
+
 def test_load_restores_the_backup(model, caplog):
     model.rename(files._sibling(model, "backup"))
     assert_holds(model, OLD)
     assert names_in(model.parent) == ["model"]
     assert "was interrupted" in caplog.text
+
+
+def test_a_save_restores_the_backup_before_it_looks_at_what_it_would_replace(model, caplog):
+    """As if a killed save had left nothing else: what was there is not replaced unasked."""
+    model.rename(files._sibling(model, "backup"))
+
+    def refuse(target):
+        if target.exists():
+            raise PersistenceError("there is a model")
+
+    with pytest.raises(PersistenceError, match="there is a model"):
+        files.replace_folder(model, {"file": b""}, refuse, lambda target: True)
+    assert_holds(model, OLD)
+    assert "was interrupted" in caplog.text
+
+
+def test_a_backup_whose_content_was_never_replaced_is_kept(model, tmp_path):
+    """A save was killed between the backup and its new folder, and then someone else put a folder in its place."""
+    number = "0123456789abcdef"
+    backup, unfinished = files._sibling(model, "backup", number), files._sibling(model, "saving", number)
+    shutil.copytree(model, backup)
+    unfinished.mkdir()
+    save_folder(model, "example", *NEW)
+    assert names_in(tmp_path) == sorted([backup.name, unfinished.name, "model"])
+    assert_holds(backup, OLD)
+    shutil.rmtree(unfinished)  # as if that save had put its folder in place
+    save_folder(model, "example", *NEW)
+    assert names_in(tmp_path) == ["model"]
 
 
 def test_save_after_a_lost_save(model):
@@ -506,7 +604,19 @@ def test_a_file_is_written_and_replaced(tmp_path):
         files.write_file(tmp_path / "file", content)
         assert (tmp_path / "file").read_bytes() == content
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
-    assert (tmp_path / "file").stat().st_mode & 0o777 == 0o644
+
+
+@pytest.mark.parametrize("mask", [0o022, 0o077, 0o002])
+def test_modes_are_those_of_any_new_file(tmp_path, mask):
+    before = os.umask(mask)
+    try:
+        files.write_file(tmp_path / "file", b"content")
+        save_folder(tmp_path / "model", "example", *NEW)
+    finally:
+        os.umask(before)
+    for file in (tmp_path / "file", tmp_path / "model" / "metadata.json", tmp_path / "model" / "tensors.safetensors"):
+        assert file.stat().st_mode & 0o777 == 0o666 & ~mask
+    assert (tmp_path / "model").stat().st_mode & 0o777 == 0o777 & ~mask
 
 
 def test_a_failure_leaves_what_was_there(tmp_path, monkeypatch):

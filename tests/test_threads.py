@@ -1,12 +1,15 @@
 """Work on several threads, with PyTorch's own at rest."""
 
+import os
+import signal
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
 
-from contextualdag.threads import in_turns, n_threads, one_thread_each, side_by_side
+from contextualdag.threads import in_turns, interruptibly, n_threads, one_thread_each, side_by_side
 
 CPU = torch.device("cpu")
 
@@ -89,6 +92,30 @@ def test_an_error_ends_the_others_and_is_raised():
         side_by_side(fail_early, range(1000))
     assert len(begun) < 1000
     assert n_threads() == 3
+
+
+def test_an_interruption_stops_compiled_work_at_once():
+    stopped = threading.Event()
+
+    def work():
+        threading.Timer(0.05, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        assert stopped.wait(30)  # as a compiled loop would, which lets Python do nothing meanwhile
+
+    with pytest.raises(KeyboardInterrupt):
+        interruptibly(work, stopped.set)
+    assert stopped.is_set()
+
+
+def test_interruptible_work_elsewhere_stays_on_its_thread():
+    threads = []
+
+    def elsewhere():
+        interruptibly(lambda: threads.append(threading.get_ident()), lambda: None)
+        threads.append(threading.get_ident())
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(elsewhere).result()
+    assert threads[0] == threads[1]
 
 
 def counted(k, log):

@@ -113,6 +113,11 @@ def listed(names: Sequence[str], most: int = 12) -> str:
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 
 
+def in_one_line(text: object) -> str:
+    """The text of an error of another package, or of anything else, without line ends."""
+    return " ".join(str(text).split())
+
+
 def find_device(name: str) -> "torch.device":
     """The device of that name; "auto" is CUDA if it is available, else the CPU."""
     import torch

@@ -1,11 +1,13 @@
 """Files and folders that are written completely or not at all, even if the process is killed.
 
-`write_file` replaces one file. `replace_folder` replaces a folder, and `read_folder` reads one as a single save left it.
-`exclusive_lock` keeps other processes out.
+`write_file` replaces one file. `replace_folder` replaces a folder, and `read_folder` reads one as a single save left it, if
+its files are regular ones of a size that fits. `exclusive_lock` keeps other processes out, `in_use` those that would write
+to the same folder.
 
 The new folder is written next to the old one under a hidden name, and then the two are exchanged in one system call
-(``renameat2`` with ``RENAME_EXCHANGE``). Where that is not available, the old folder is first renamed to a backup, and a
-load restores the backup if the process died before the new folder was in place.
+(``renameat2`` with ``RENAME_EXCHANGE``). Where that is not available, the old folder is first renamed to a backup with the
+same number in its name. If the process died before the new folder was in place, the next load or save restores the backup,
+which is deleted only once its new folder has taken the place.
 
 Windows can neither open folders nor lock with ``flock``. There folders are read by path and checked for a change
 meanwhile, locks do nothing, and hidden folders of killed saves are removed when they are old.
@@ -20,7 +22,6 @@ import re
 import secrets
 import shutil
 import stat
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -47,14 +48,14 @@ def write_file(path: Path, content: bytes) -> None:
     content : bytes
         What to write.
     """
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-    temporary = Path(name)
+    temporary = path.with_name(f".{path.name}-{secrets.token_hex(8)}")
+    # Not by `tempfile`, whose files are for their owner alone: the mode is that of any new file.
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
     try:
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
-        temporary.chmod(0o644)
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -95,8 +96,7 @@ def exclusive_lock(path: Path, wait: bool = False) -> Iterator[None]:
 
     Examples
     --------
-    >>> import tempfile
-    >>> from pathlib import Path
+    >>>     >>> from pathlib import Path
     >>> from contextualdag.files import exclusive_lock
     >>> with tempfile.TemporaryDirectory() as folder, exclusive_lock(Path(folder) / ".lock"):
     ...     print("alone")
@@ -111,42 +111,102 @@ def exclusive_lock(path: Path, wait: bool = False) -> Iterator[None]:
         os.close(descriptor)
 
 
-def look(folder: Path, wanted: tuple[str, ...]) -> tuple[set[str], dict[str, bytes]] | None:
+@contextlib.contextmanager
+def in_use(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Keep a folder that is going to be written for this thread: another `in_use` of it raises `PersistenceError`.
+
+    The lock is a hidden file next to the folder, which is removed in the end.
+    """
+    target = _resolved(path)
+    lock = target.with_name(f".{target.name}.contextualdag-lock")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        while True:
+            descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
+            locked = _lock(descriptor)
+            # Who held it before may have removed the file meanwhile.
+            if locked is not True or _is_still_at(descriptor, lock):
+                break
+            os.close(descriptor)
+    except OSError as error:
+        raise PersistenceError(
+            f"{path} cannot be written ({error}); check the permissions or use another folder."
+        ) from error
+    try:
+        if locked is False:
+            raise PersistenceError(
+                f"Another process or thread is writing to {path}; wait until it is done, or use another folder."
+            )
+        yield
+    finally:
+        if locked:
+            lock.unlink(missing_ok=True)
+        os.close(descriptor)
+        if locked is None:  # an open file cannot be removed on Windows
+            with contextlib.suppress(OSError):
+                lock.unlink(missing_ok=True)
+
+
+# How many bytes a file may have, given its name and the files read before; None if it is not to be read.
+Most = Callable[[str, Mapping[str, bytes]], int | None]
+
+
+def look(
+    folder: Path, wanted: tuple[str, ...] = (), most: Most = lambda name, files: 0
+) -> tuple[set[str], dict[str, bytes]] | None:
     """List a folder and read files of it, all from the same save; None if it is missing."""
     look_once = _look_once if _CAN_OPEN_FOLDERS else _look_once_by_path
     for attempt in range(_ATTEMPTS):
         time.sleep(_PAUSE_SECONDS if attempt else 0)
         try:
-            found = look_once(folder, wanted)
+            found = look_once(folder, wanted, most)
         except FileNotFoundError:
             return None
         except NotADirectoryError:
             raise PersistenceError(f"{folder} is a file where a folder was expected; give the path of a folder.") from None
+        except PersistenceError:
+            raise
+        except OSError as error:
+            raise PersistenceError(f"{folder} could not be read ({error}); check the permissions.") from error
         if found is not None:
             return found
     raise PersistenceError(f"{folder} was replaced repeatedly while it was read; try again when fewer processes save.")
 
 
-def read_folder(path: str | os.PathLike[str], wanted: tuple[str, ...]) -> dict[str, bytes]:
+def read_folder(path: str | os.PathLike[str], wanted: tuple[str, ...], most: Most) -> dict[str, bytes]:
     """Read those of the wanted files that exist, and restore the backup first if a killed save left nothing else."""
-    target = Path(path).resolve()
+    target = _resolved(path)
     for attempt in range(_ATTEMPTS):
-        found = look(target, wanted)
+        found = look(target, wanted, most)
         if found is not None:
             return found[1]
         # The first rounds only wait: a running save is about to put its folder there.
         time.sleep(_PAUSE_SECONDS)
-        backups = _siblings(target, "backup")
-        if backups and attempt > 1:
-            # Fails if the folder is back by now, which is just as well.
-            with contextlib.suppress(OSError):
-                backups[-1].rename(target)
-                _logger.warning("A save of %s was interrupted; the previous content was restored.", target)
+        if attempt > 1:
+            restore(target)
+    backups = _siblings(target, "backup")
     if backups:
         raise PersistenceError(
             f"A save of {path} was interrupted; rename {backups[-1]} to {target} to restore what was there."
         )
     raise PersistenceError(f"There is no folder at {path}; check the path or save there first.")
+
+
+def is_begun(path: str | os.PathLike[str]) -> bool:
+    """Whether there is something at a path other than an empty folder."""
+    place = Path(path)
+    return os.path.lexists(place) and not (place.is_dir() and not any(place.iterdir()))
+
+
+def restore(path: str | os.PathLike[str]) -> None:
+    """Put back what a killed save left as a backup, where there is nothing at its path."""
+    target = _resolved(path)
+    backups = [] if os.path.lexists(target) else _siblings(target, "backup")
+    if backups:
+        # Fails if the folder is back by now, which is just as well.
+        with contextlib.suppress(OSError):
+            backups[-1].rename(target)
+            _logger.warning("A save of %s was interrupted; the previous content was restored.", target)
 
 
 def replace_folder(
@@ -166,9 +226,10 @@ def replace_folder(
     refuse_to_destroy : callable
         Raises if the folder at the given path must not be replaced.
     is_saved : callable
-        Whether a complete save is at the given path, so that its backups can be deleted.
+        Whether a complete save is at the given path, so that the backups of finished saves can be deleted.
     """
-    target = Path(path).resolve()
+    target = _resolved(path)
+    restore(target)
     refuse_to_destroy(target)
     target.parent.mkdir(parents=True, exist_ok=True)
     _remove_leftovers(target, is_saved)
@@ -181,38 +242,73 @@ def replace_folder(
     _remove_leftovers(target, is_saved)
 
 
-def _look_once(folder: Path, wanted: tuple[str, ...]) -> tuple[set[str], dict[str, bytes]] | None:
+def _resolved(path: str | os.PathLike[str]) -> Path:
+    """The folder that a path leads to."""
+    try:
+        return Path(path).resolve()
+    except (OSError, RuntimeError, ValueError) as error:  # links in a loop, a zero byte
+        raise PersistenceError(f"{os.fspath(path)!r} leads nowhere ({error}); check the path.") from error
+
+
+def _look_once(folder: Path, wanted: tuple[str, ...], most: Most) -> tuple[set[str], dict[str, bytes]] | None:
     """One attempt of `look`; None if the folder was replaced meanwhile."""
     # The files are opened relative to the opened folder, so they cannot come from two saves. If a save deletes the folder
     # meanwhile, there is another one at the path, and the next attempt reads it.
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         names = set(os.listdir(descriptor))  # noqa: PTH208 - a Path cannot name an open folder
-        files = {}
+        files: dict[str, bytes] = {}
+        missing = False
         for name in wanted:
-            with (
-                contextlib.suppress(FileNotFoundError),
-                os.fdopen(os.open(name, os.O_RDONLY, dir_fd=descriptor), "rb") as stream,
-            ):
-                files[name] = stream.read()
-        return (names, files) if len(files) == len(wanted) or _is_still_at(descriptor, folder) else None
+            limit = most(name, files)
+            if limit is None:
+                continue
+            try:
+                # Opening a FIFO would wait for someone who writes to it.
+                opened = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY, dir_fd=descriptor)
+            except FileNotFoundError:
+                missing = True
+                continue
+            with os.fdopen(opened, "rb") as stream:
+                size = _checked_size(os.fstat(opened), folder / name, limit)
+                files[name] = stream.read(size)
+        return None if missing and not _is_still_at(descriptor, folder) else (names, files)
     finally:
         os.close(descriptor)
 
 
-def _look_once_by_path(folder: Path, wanted: tuple[str, ...]) -> tuple[set[str], dict[str, bytes]] | None:
+def _look_once_by_path(folder: Path, wanted: tuple[str, ...], most: Most) -> tuple[set[str], dict[str, bytes]] | None:
     """Same as `_look_once`, where folders cannot be opened."""
     before = folder.stat()
     if not stat.S_ISDIR(before.st_mode):
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
     with contextlib.suppress(FileNotFoundError):
         names = {entry.name for entry in folder.iterdir()}
-        files = {name: (folder / name).read_bytes() for name in wanted if name in names}
+        files: dict[str, bytes] = {}
+        for name in wanted:
+            limit = most(name, files)
+            if name in names and limit is not None:
+                _checked_size((folder / name).stat(), folder / name, limit)
+                files[name] = (folder / name).read_bytes()
         after = folder.stat()
         # Numbers of deleted folders are used again, so the time is compared as well.
         if os.path.samestat(before, after) and before.st_mtime_ns == after.st_mtime_ns:
             return names, files
     return None
+
+
+def _checked_size(found: os.stat_result, file: Path, most: int) -> int:
+    """The size of a file that is to be read; raises unless it is a regular one of at most so many bytes."""
+    if not stat.S_ISREG(found.st_mode):
+        raise PersistenceError(
+            f"{file.name} of {file.parent} is no regular file; restore the folder from a copy or save it again."
+        )
+    if found.st_size > most:
+        raise PersistenceError(
+            f"{file.name} of {file.parent} has {found.st_size} bytes and must have {most} at most; restore the folder from "
+            "a copy or save it again."
+        )
+    return found.st_size
 
 
 def _is_still_at(descriptor: int, folder: Path) -> bool:
@@ -222,8 +318,13 @@ def _is_still_at(descriptor: int, folder: Path) -> bool:
         return False
 
 
-def _sibling(target: Path, role: str) -> Path:
-    return target.with_name(f".{target.name}.contextualdag-{role}-{secrets.token_hex(8)}")
+def _sibling(target: Path, role: str, number: str | None = None) -> Path:
+    return target.with_name(f".{target.name}.contextualdag-{role}-{number or secrets.token_hex(8)}")
+
+
+def _other_role(folder: Path, role: str) -> Path:
+    """The hidden folder of the same save with another role."""
+    return folder.with_name(re.sub(r"-(saving|backup)-(?=[0-9a-f]{16}$)", f"-{role}-", folder.name))
 
 
 def _siblings(target: Path, role: str) -> list[Path]:
@@ -286,12 +387,16 @@ def _new_folder_beside(target: Path) -> Iterator[Path]:
 
 
 def _remove_leftovers(target: Path, is_saved: Callable[[Path], bool]) -> None:
-    """Remove what killed saves left next to `target`. Failing to do so is harmless, so no error is raised."""
+    """Remove what killed saves left next to `target`. Failing to do so is harmless, so no error is raised.
+
+    A backup whose new folder never took the place stays, together with that folder: its content was not replaced.
+    """
     for folder in _siblings(target, "saving"):
         with contextlib.suppress(OSError):
-            _remove_if_abandoned(folder)
+            if not _other_role(folder, "backup").exists():
+                _remove_if_abandoned(folder)
     # The list comes before the check: its backups are then older than the save that the check finds.
-    backups = _siblings(target, "backup")
+    backups = [backup for backup in _siblings(target, "backup") if not _other_role(backup, "saving").exists()]
     if backups:
         with contextlib.suppress(OSError):
             if is_saved(target):
@@ -354,6 +459,7 @@ def _put_in_place(new: Path, target: Path, refuse_to_destroy: Callable[[Path], N
         if _exchange(new, target):
             return
         # The next round renames the new folder into the free place.
+        backup = _other_role(new, "backup")
         with contextlib.suppress(FileNotFoundError):
-            target.rename(_sibling(target, "backup"))
+            target.rename(_sibling(target, "backup") if backup.exists() else backup)
     raise PersistenceError(f"{target} was replaced repeatedly by other processes; let one process save there at a time.")

@@ -20,6 +20,7 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
+from contextualdag.checks import in_one_line
 from contextualdag.errors import PersistenceError
 from contextualdag.files import look, read_folder, replace_folder
 
@@ -36,6 +37,7 @@ _DTYPES |= {torch.int64, torch.int32, torch.int16, torch.int8, torch.uint64, tor
 _FLOAT = "__float__"
 _NOT_FINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 _DEEPEST = 64
+_LARGEST_METADATA = 1 << 28
 
 
 def save_folder(path: str | os.PathLike[str], kind: str, metadata: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
@@ -134,7 +136,7 @@ def load_folder(
     contextualdag.errors.PersistenceError: ... holds a 'checkpoint' where a 'ContextualDAG' was expected; ...
     """
     with _explain(f"{path} could not be read", "check the permissions"):
-        files = read_folder(path, (_METADATA, _TENSORS))
+        files = read_folder(path, (_METADATA, _TENSORS), _most)
     if _METADATA not in files:
         raise PersistenceError(f"{path} is not a contextualdag folder: it has no {_METADATA}; give a folder that was saved.")
     document = _check_metadata(files[_METADATA], path, kind)
@@ -153,11 +155,32 @@ def load_folder(
         )
     try:
         tensors = safetensors.torch.load(data)
-    except safetensors.SafetensorError as error:
+    except (safetensors.SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
         raise PersistenceError(
-            f"{_TENSORS} of {path} is not a safetensors file ({error}); save the folder again."
+            f"{_TENSORS} of {path} is not a safetensors file ({in_one_line(error)}); save the folder again."
         ) from error
-    return _decode(document["content"]), {name: tensor.to(device) for name, tensor in tensors.items()}
+    return document["content"], {name: tensor.to(device) for name, tensor in tensors.items()}
+
+
+def read_metadata(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """What metadata.json of a folder says, unchecked; empty if it is missing or no JSON."""
+    files = read_folder(path, (_METADATA,), _most)
+    with contextlib.suppress(KeyError, ValueError):
+        document = _parse(files[_METADATA])
+        return document if isinstance(document, dict) else {}
+    return {}
+
+
+def _most(name: str, files: Mapping[str, bytes]) -> int | None:
+    """How many bytes a file of a save may have: that of tensors as many as sound metadata promise, else it is not read."""
+    if name == _METADATA:
+        return _LARGEST_METADATA
+    try:
+        document = _parse(files[_METADATA])
+        promised = document["tensors_bytes"] if _hash(document) == document["metadata_sha256"] else None
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
+        return None
+    return promised if isinstance(promised, int) and not isinstance(promised, bool) else None
 
 
 @contextlib.contextmanager
@@ -209,11 +232,19 @@ def _encode(value: Any, where: str, depth: int = 0) -> Any:
     )
 
 
-def _decode(value: Any) -> Any:
+def _decode(value: Any, depth: int = 0) -> Any:
+    """Metadata from JSON; raises ValueError for what `_encode` never writes."""
+    if depth > _DEEPEST + 1:
+        raise ValueError(f"it is nested deeper than {_DEEPEST} levels")
     if isinstance(value, list):
-        return [_decode(item) for item in value]
+        return [_decode(item, depth + 1) for item in value]
     if isinstance(value, dict):
-        return _NOT_FINITE[value[_FLOAT]] if _FLOAT in value else {key: _decode(item) for key, item in value.items()}
+        if _FLOAT in value:
+            number = value[_FLOAT]
+            if len(value) > 1 or not isinstance(number, str) or number not in _NOT_FINITE:
+                raise ValueError(f"{value!a:.80} is no number")
+            return _NOT_FINITE[number]
+        return {key: _decode(item, depth + 1) for key, item in value.items()}
     return value
 
 
@@ -240,7 +271,7 @@ def _check_metadata(data: bytes, path: str | os.PathLike[str], kind: str) -> dic
     try:
         document = _parse(data)
     except ValueError as error:
-        raise PersistenceError(f"{_METADATA} of {path} is broken JSON ({error}); {repair}.") from error
+        raise PersistenceError(f"{_METADATA} of {path} is broken JSON ({in_one_line(error)}); {repair}.") from error
     if not isinstance(document, dict) or document.get("format") != _FORMAT:
         raise PersistenceError(
             f"{path} is not a contextualdag folder: its {_METADATA} belongs to something else; give a folder that was saved."
@@ -249,7 +280,7 @@ def _check_metadata(data: bytes, path: str | os.PathLike[str], kind: str) -> dic
     version = document.get("format_version")
     if isinstance(version, int) and version > FORMAT_VERSION:
         raise PersistenceError(
-            f"{path} was written by a newer contextualdag (format {version}, and this version reads up to format "
+            f"{path} was written by a newer contextualdag (format {version!a:.80}, and this version reads up to format "
             f"{FORMAT_VERSION}); upgrade contextualdag to load it."
         )
     missing = [key for key in _KEYS if key not in document]
@@ -257,22 +288,30 @@ def _check_metadata(data: bytes, path: str | os.PathLike[str], kind: str) -> dic
         raise PersistenceError(f"{_METADATA} of {path} lacks {', '.join(missing)}; {repair}.")
     try:
         changed = _hash(document) != document["metadata_sha256"]
-    except ValueError:  # a number such as 1e999, which is read as infinity
+    except (ValueError, RecursionError):  # a number such as 1e999, which is read as infinity
         changed = True
     if changed:
         raise PersistenceError(
             f"{_METADATA} of {path} was changed after it was saved: its SHA-256 differs from the one it states; {repair}."
         )
-    if version != FORMAT_VERSION:
+    if type(version) is not int or version != FORMAT_VERSION:
         raise PersistenceError(
-            f"{path} was written by an older contextualdag (format {version}, and this version reads format "
+            f"{path} was written by an older contextualdag (format {version!a:.80}, and this version reads format "
             f"{FORMAT_VERSION}); save it again, or load it with the version that wrote it."
         )
+    size = document["tensors_bytes"]
+    if not isinstance(size, int) or isinstance(size, bool) or size < 0:
+        raise PersistenceError(f"{_METADATA} of {path} says that {_TENSORS} has {size!a:.80} bytes; {repair}.")
     if document["kind"] != kind:
         raise PersistenceError(
-            f"{path} holds a '{document['kind']}' where a '{kind}' was expected; load it as that or give another folder."
+            f"{path} holds a {document['kind']!a:.80} where a '{kind}' was expected; load it as that or give another folder."
         )
-    return document
+    try:
+        return document | {"content": _decode(document["content"])}
+    except ValueError as error:
+        raise PersistenceError(
+            f"The content of {_METADATA} of {path} is not as a save writes it: {error}; {repair}."
+        ) from error
 
 
 def _is_save(files: Mapping[str, bytes]) -> bool:
@@ -285,13 +324,13 @@ def _is_save(files: Mapping[str, bytes]) -> bool:
 
 def _is_saved(target: Path) -> bool:
     """Whether there is a save at `target`."""
-    found = look(target, (_METADATA,))
+    found = look(target, (_METADATA,), _most)
     return found is not None and _is_save(found[1])
 
 
 def _refuse_to_destroy(target: Path) -> None:
     """Raise `PersistenceError` if something other than an earlier save would be lost."""
-    found = look(target, (_METADATA,))
+    found = look(target, (_METADATA,), _most)
     if found is None or not found[0]:
         return
     names, files = found

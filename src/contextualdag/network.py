@@ -222,6 +222,17 @@ class MeanNetwork(nn.Module):
         return mean
 
 
+def state_shapes(n_features: int, n_nodes: int, hidden_layers: Sequence[int], allowed: Tensor) -> dict[str, tuple[int, ...]]:
+    """The shapes of the weights of a `ContextNetwork`, which is not built."""
+    shapes: dict[str, tuple[int, ...]] = {}
+    width = n_features
+    for layer, next_width in enumerate(hidden_layers):
+        shapes |= {f"hidden.{3 * layer}.weight": (next_width, width), f"hidden.{3 * layer}.bias": (next_width,)}
+        width = next_width
+    n_places = int((allowed & ~torch.eye(n_nodes, dtype=torch.bool)).sum())
+    return shapes | {"last.weight": (n_places, width), "last.bias": (n_places,)}
+
+
 def auto_dropout(n_samples: int, n_nodes: int, n_features: int) -> float:
     """Share of hidden units to drop: more where samples are few for each variable and feature, linear in their logarithm.
 

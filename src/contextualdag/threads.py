@@ -60,6 +60,30 @@ def n_threads() -> int:
         return _limit.n_threads if _limit.n_inside else torch.get_num_threads()
 
 
+def interruptibly(work: Callable[[], None], stop: Callable[[], None]) -> None:
+    """Run compiled work such that an interruption from the keyboard is heeded at once.
+
+    Python only sees an interruption between two of its instructions, and only in the main thread. So this thread waits while
+    another one works; if it is interrupted it calls `stop`, which has to make the work end soon.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        work()
+        return
+    is_busy = getattr(_limit.worker, "is_busy", False)
+
+    def work_like_here() -> None:
+        _limit.worker.is_busy = is_busy
+        work()
+
+    with ThreadPoolExecutor(1) as pool:
+        working = pool.submit(work_like_here)
+        try:
+            working.result()
+        except KeyboardInterrupt:
+            stop()
+            raise
+
+
 def side_by_side(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
     """Call a function of independent items on as many threads as there may be; results are in the order of the items.
 

@@ -17,11 +17,12 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from contextualdag import BootstrapDAG, ClusteredDAG, ContextualDAG, FixedDAG
-from contextualdag.cli import app
+from contextualdag import BootstrapDAG, ClusteredDAG, ContextualDAG, FixedDAG, files
+from contextualdag.cli import app, fit
 from contextualdag.datasets import make_varying_dag
 from contextualdag.estimators import load_model, resamples
 from contextualdag.estimators.summary import in_words
+from contextualdag.files import in_use
 
 N = 150
 
@@ -425,6 +426,37 @@ def test_halves_go_to_the_scheduler(monkeypatch):
     monkeypatch.setattr(resamples, "_on_cluster", on_cluster)
     assert invoke(*FIXED, "--scheduler", "tcp://here:8786").exit_code == 0
     assert asked == ["tcp://here:8786"]
+
+
+def test_two_fits_into_one_folder(tmp_path):
+    with in_use(tmp_path / "model"):
+        result = invoke("data.csv", "--method", "fixed", "--out", "model")
+    assert result.exit_code == 1
+    assert "Another process or thread is writing to model; wait until it is done, or use another folder." in result.stderr
+    assert invoke("data.csv", "--method", "fixed", "--out", "model").exit_code == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data.csv", "model"]
+
+
+def test_what_another_fit_saved_meanwhile_is_not_replaced(tmp_path, monkeypatch):
+    def choose(*given, **more):
+        FixedDAG(random_state=0).fit(np.random.default_rng(0).standard_normal((50, 2))).save("model")
+        return choose_data(*given, **more)
+
+    choose_data = fit.choose_data
+    monkeypatch.setattr(fit, "choose_data", choose)
+    result = invoke("data.csv", "--method", "fixed", "--out", "model")
+    assert result.exit_code == 1
+    assert "model holds a model already; add --overwrite to replace it" in result.stderr
+    assert len(load_model("model").names_) == 2
+
+
+def test_a_model_that_a_killed_save_left_as_a_backup_is_not_replaced(tmp_path):
+    assert invoke("data.csv", "--method", "fixed", "--out", "model").exit_code == 0
+    (tmp_path / "model").rename(files._sibling(tmp_path / "model", "backup"))
+    result = invoke("data.csv", "--method", "fixed", "--seed", 1, "--out", "model")
+    assert result.exit_code == 1
+    assert "model holds a model already" in result.stderr
+    assert load_model("model").random_state == 0
 
 
 def test_ctrl_c_before_anything_is_kept(monkeypatch):

@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 import torch
 
-from contextualdag import BootstrapDAG, ClusteredDAG, ContextualDAG, FixedDAG, SortedDAG
+from contextualdag import BootstrapDAG, ClusteredDAG, ContextualDAG, FixedDAG, SortedDAG, files
 from contextualdag.cpdag import cpdag
 from contextualdag.datasets import make_fixed_dag, make_varying_dag
 from contextualdag.errors import InvalidInputError, InvalidParameterError, NotFittedError, PersistenceError, SweepError
-from contextualdag.estimators import bootstrap, load_model
+from contextualdag.estimators import bootstrap, load_model, resamples
 from contextualdag.estimators.calibration import calibrated, interval
+from contextualdag.files import in_use
+from contextualdag.folder import load_folder, save_folder
 from contextualdag.graphs import is_acyclic
 
 pytestmark = pytest.mark.slow
@@ -257,6 +259,43 @@ def test_a_killed_fit_goes_on_and_ends_the_same(model, data, tmp_path):
         BootstrapDAG(ContextualDAG(**SMALL), n_resamples=6, n_jobs=1, verbose=False, random_state=7).fit(
             data.X, data.Z, checkpoint=folder
         )
+
+
+def test_a_forged_half_is_refused(data, tmp_path):
+    folder = tmp_path / "checkpoint"
+    fixed(n_resamples=2).fit(data.X, data.Z, checkpoint=folder)
+    metadata, tensors = load_folder(folder / "resample-0001", resamples.KIND)
+    metadata["solution"]["selected"]["index"] = 10**9
+    save_folder(folder / "resample-0001", resamples.KIND, metadata, tensors)
+    with pytest.raises(PersistenceError, match=r"half-sample in .*resample-0001 is not as a fit writes it .*delete it"):
+        fixed(n_resamples=2).fit(data.X, data.Z, checkpoint=folder)
+
+
+def test_two_fits_into_one_folder(data, tmp_path):
+    with in_use(tmp_path / "checkpoint"), pytest.raises(PersistenceError, match="Another process or thread is writing to"):
+        fixed().fit(data.X, data.Z, checkpoint=tmp_path / "checkpoint")
+
+
+@pytest.mark.parametrize("as_on_windows", [False, True])
+def test_folders_for_a_checkpoint(data, tmp_path, monkeypatch, as_on_windows):
+    if as_on_windows:  # without descriptors of folders, without locks and without the exchange of folders
+        monkeypatch.setattr(files, "_CAN_OPEN_FOLDERS", False)
+        monkeypatch.setattr(files, "_exchange", lambda one, other: False)
+        monkeypatch.setitem(sys.modules, "fcntl", None)
+    (tmp_path / "empty").mkdir()
+    first = fixed(n_resamples=2).fit(data.X, data.Z, checkpoint=tmp_path / "empty")
+    half = tmp_path / "empty" / "resample-0000"
+    half.rename(files._sibling(half, "backup"))  # as a killed save leaves it
+
+    def solve(index, problem):
+        raise AssertionError(f"half {index} was fitted again")
+
+    monkeypatch.setattr(resamples, "_solve", solve)
+    again = fixed(n_resamples=2).fit(data.X, data.Z, checkpoint=tmp_path / "empty")
+    np.testing.assert_array_equal(first.edge_probabilities(data.Z), again.edge_probabilities(data.Z))
+    first.save(tmp_path / "model")
+    with pytest.raises(PersistenceError, match="holds something else than the checkpoint of a BootstrapDAG"):
+        fixed().fit(data.X, data.Z, checkpoint=tmp_path / "model")
 
 
 def test_a_column_that_hardly_varies():

@@ -1,7 +1,12 @@
 """Several networks in one model, their graphs averaged."""
 
+import json
+import multiprocessing
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
+import joblib
 import numpy as np
 import pytest
 import torch
@@ -196,6 +201,36 @@ def test_fits_in_several_threads_are_those_alone(data):
     for ours, theirs in zip(together, alone, strict=True):
         np.testing.assert_array_equal(ours, theirs)
     assert torch.equal(torch.random.get_rng_state(), state)
+
+
+SAME_ELSEWHERE = """
+import json, sys
+import numpy as np
+from contextualdag import ContextualDAG
+
+given = np.load(sys.argv[1])
+model = ContextualDAG(**json.loads(sys.argv[2])).fit(given["X"], given["Z"])
+np.save(sys.argv[3], model.adjacency(given["Z"]))
+"""
+
+
+def _fit_of(settings, X, Z):
+    return ContextualDAG(**settings).fit(X, Z).adjacency(Z)
+
+
+def test_fits_in_other_processes_are_those_alone(data, tmp_path):
+    """The same seed gives the same bits alone, in processes of joblib, in spawned ones and in another program."""
+    settings = QUICK | {"n_members": 2, "max_epochs": 5, "n_budgets": 4, "dropout": 0.5, "device": "cpu"}
+    X, Z = data.X[:150], data.Z[:150]
+    alone = _fit_of(settings, X, Z)
+    for found in joblib.Parallel(n_jobs=2)(joblib.delayed(_fit_of)(settings, X, Z) for _ in range(2)):
+        np.testing.assert_array_equal(found, alone)
+    np.savez(tmp_path / "data.npz", X=X, Z=Z)
+    command = [sys.executable, "-c", SAME_ELSEWHERE, tmp_path / "data.npz", json.dumps(settings), tmp_path / "W.npy"]
+    subprocess.run([str(part) for part in command], check=True)  # noqa: S603
+    np.testing.assert_array_equal(np.load(tmp_path / "W.npy"), alone)
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        np.testing.assert_array_equal(pool.apply(_fit_of, (settings, X, Z)), alone)
 
 
 def test_together_all_or_none(data):

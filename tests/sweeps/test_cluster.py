@@ -259,7 +259,9 @@ def test_a_stopped_client_goes_on_where_it_was(stop, modules, cells, tmp_path):
             os.killpg(client.pid, stop)  # as a terminal does
         else:
             client.kill()
+        begun = time.monotonic()
         output = client.communicate(timeout=60)[0]
+        assert stop == signal.SIGKILL or time.monotonic() - begun < 4  # dask would wait five seconds for the cells
     finally:
         client.kill()
     if stop == signal.SIGINT:

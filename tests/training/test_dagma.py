@@ -1,5 +1,10 @@
 """The DAGMA path against what it must reach: acyclic graphs, lasso's optimum, least squares."""
 
+import os
+import signal
+import threading
+import time
+
 import numpy as np
 import pytest
 import torch
@@ -7,8 +12,11 @@ from sklearn.linear_model import Lasso
 
 from contextualdag.graphs import break_cycles, is_acyclic, order_to_mask
 from contextualdag.training.dagma import (
+    MAX_ITERATIONS,
+    STEPS,
     lasso_on_order,
     least_squares_on_support,
+    max_iterations,
     objective,
     penalised_dags,
     penalised_dags_in_torch,
@@ -79,6 +87,33 @@ def test_problems_do_not_see_one_another():
     for i in range(2):
         alone, _ = penalised_dags(both[i : i + 1], penalty[i : i + 1], all_edges(p))
         torch.testing.assert_close(alone[0], together[i], rtol=1e-4, atol=1e-4)
+
+
+def test_the_work_on_many_nodes_is_bounded():
+    """Steps with momentum swing on noise, up to the most for every mu."""
+    p = 80
+    X = torch.randn(300, p, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    _, (steps,) = penalised_dags((X.T @ X / 300)[None], torch.tensor([0.03], dtype=X.dtype), all_edges(p))
+    assert steps <= STEPS * (max_iterations(p, momentum=False) + max_iterations(p, momentum=True))
+    assert max_iterations(p, momentum=True) < max_iterations(50, momentum=True) == MAX_ITERATIONS
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_a_search_of_minutes_at_once():
+    p = 150
+    X = torch.randn(400, p, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    S = (X.T @ X / 400).repeat(200, 1, 1)
+    penalised_dags(S[:1, :3, :3], torch.ones(1, dtype=S.dtype), all_edges(3))  # compiled
+    pressed = []
+
+    def press():
+        pressed.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Timer(0.5, press).start()
+    with pytest.raises(KeyboardInterrupt):
+        penalised_dags(S, torch.full((200,), 0.01, dtype=S.dtype), all_edges(p))
+    assert time.monotonic() - pressed[0] < 2
 
 
 def test_edges_that_may_not_be_are_not():

@@ -68,7 +68,7 @@ def test_graphs_are_acyclic_and_come_back(solution, selected):
     assert W.shape == (6, 3, 3)
     assert W.dtype == torch.float32
     assert bool(is_acyclic(W).all())
-    again = unpack_solution(*solution.pack(), torch.device("cpu"))
+    again = unpack_solution(*solution.pack(), torch.device("cpu"), Z.shape[1], 3)
     assert type(again) is type(solution)
     assert again.selected == selected
     assert torch.equal(again.graphs(Z), W)

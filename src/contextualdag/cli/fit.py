@@ -240,7 +240,7 @@ def fit(
         model = BootstrapDAG(model, n_resamples=bootstrap, scheduler=scheduler)
     begun = time.monotonic()
     with _warnings_as_lines():
-        _fit_and_save(model, chosen, out)
+        _fit_and_save(model, chosen, out, overwrite)
     summary = summarise(model, chosen, out, time.monotonic() - begun)
     if as_json:
         typer.echo(json.dumps(summary, indent=2, allow_nan=False))
@@ -363,7 +363,9 @@ def _check_folder(out: Path, overwrite: bool) -> None:
     """Raise, before any work is done, if the model cannot or must not be saved there."""
     from contextualdag.errors import PersistenceError
     from contextualdag.estimators.saving import is_saved_model
+    from contextualdag.files import restore
 
+    restore(out)
     if out.exists() and not out.is_dir():
         raise PersistenceError(f"{out} is a file; the model is a folder. Choose another --out.")
     if out.is_dir() and any(out.iterdir()):
@@ -382,7 +384,16 @@ def _estimator(method: Method, settings: dict[str, Any]) -> "GraphEstimator":
     return ContextualDAG(**settings) if method == "contextual" else FixedDAG(**settings)
 
 
-def _fit_and_save(model: "GraphEstimator", data: "FitData", out: Path) -> None:
+def _fit_and_save(model: "GraphEstimator", data: "FitData", out: Path, overwrite: bool) -> None:
+    """Fit and save, while no other process fits into the same folder."""
+    from contextualdag.files import in_use
+
+    with in_use(out):
+        _check_folder(out, overwrite)  # another process may have saved there meanwhile
+        _fit_in_folder(model, data, out)
+
+
+def _fit_in_folder(model: "GraphEstimator", data: "FitData", out: Path) -> None:
     """Fit and save, with a checkpoint next to the model if the fit takes long; it is removed once the model is saved."""
     from contextualdag.cli.outcome import Stopped, resumable
     from contextualdag.estimators import BootstrapDAG, ContextualDAG

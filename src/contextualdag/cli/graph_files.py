@@ -99,7 +99,7 @@ def write_each(graphs: Graphs, kind: str, folder: Path, overwrite: bool) -> None
 
 def check_folder(folder: Path, overwrite: bool) -> None:
     """Raise if a folder must not be replaced by one of graphs."""
-    found = look(folder, ())
+    found = look(folder)
     if found is None or not found[0]:
         return
     if not _holds_only_graphs(folder):
@@ -109,7 +109,7 @@ def check_folder(folder: Path, overwrite: bool) -> None:
 
 
 def _holds_only_graphs(folder: Path) -> bool:
-    found = look(folder, ())
+    found = look(folder)
     return found is not None and all(re.fullmatch(r"graph-\d+\.(graphml|dot)", name) for name in found[0])
 
 

@@ -3,6 +3,7 @@
 import copy
 import os
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -15,7 +16,7 @@ from contextualdag.checks import is_count, is_flag, is_integer, is_number, is_on
 from contextualdag.cluster import require_distributed
 from contextualdag.cpdag import cpdag
 from contextualdag.effects import effects_of, total_effects
-from contextualdag.errors import InvalidParameterError
+from contextualdag.errors import InvalidParameterError, PersistenceError
 from contextualdag.estimators.base import GraphEstimator, parts
 from contextualdag.estimators.calibration import calibrated, interval
 from contextualdag.estimators.clustered import ClusteredDAG
@@ -26,8 +27,10 @@ from contextualdag.estimators.groups import check_enough
 from contextualdag.estimators.knowledge import Knowledge
 from contextualdag.estimators.parameters import check
 from contextualdag.estimators.resamples import solve_resamples
+from contextualdag.estimators.saving import METADATA
 from contextualdag.estimators.sorted import SortedDAG
 from contextualdag.estimators.summary import learn_variation
+from contextualdag.files import in_use
 from contextualdag.progress import ProgressDisplay
 from contextualdag.projection import Order
 from contextualdag.tables import Array
@@ -37,6 +40,7 @@ from contextualdag.training.problem import GroupSettings, NetworkSettings
 from contextualdag.training.required import with_required
 from contextualdag.training.resampling import half_problem, half_samples
 from contextualdag.training.solution import Solution, unpack_selected, unpack_solution
+from contextualdag.training.stored import check_selected, expect
 
 if TYPE_CHECKING:
     import pandas
@@ -172,8 +176,13 @@ class BootstrapDAG(GraphEstimator):
             The estimator itself.
         """
         self._check_parameters()
-        model = clone(self.estimator)
+        if self.scheduler is not None:
+            require_distributed("Half-samples on a cluster")
         folder = None if checkpoint is None else Path(checkpoint)
+        if folder is not None and (folder / METADATA).exists():
+            raise PersistenceError(
+                f"{folder} holds something else than the checkpoint of a BootstrapDAG; use another folder."
+            )
         tables = Tables(
             X,
             Z,
@@ -188,6 +197,12 @@ class BootstrapDAG(GraphEstimator):
             sample_weight_val=sample_weight_val,
             groups=groups,
         )
+        with nullcontext() if folder is None else in_use(folder):
+            return self._fit(tables, folder)
+
+    def _fit(self, tables: Tables, folder: Path | None) -> "BootstrapDAG":
+        """Fit, and keep what is finished in a folder that is ours alone."""
+        model = clone(self.estimator)
         prepared = prepare(model, tables)
         rows = prepared.problem.rows
         together = None if rows.group is None else rows.group.cpu()
@@ -352,8 +367,6 @@ class BootstrapDAG(GraphEstimator):
         seed = self.random_state
         check(self, seed is None or (is_integer(seed) and seed >= 0), "random_state", "None or an integer of at least 0")
         check(self, is_flag(self.verbose), "verbose", "True or False")
-        if self.scheduler is not None:
-            require_distributed("Half-samples on a cluster")
 
     def _settings(self, x_scale: float) -> NetworkSettings | GroupSettings:
         return self.estimator._settings(x_scale)
@@ -443,11 +456,15 @@ class BootstrapDAG(GraphEstimator):
         return {"resamples": packed, "voting": asdict(self._voting.selected)}, tensors
 
     def _unpack_more(self, metadata: dict[str, Any], tensors: Tensors, device: torch.device) -> None:
+        sizes = len(self._preparation.scaling.z_mean), len(self.names_)
         self._resamples = tuple(
-            unpack_solution(one, under(tensors, f"resample/{index}"), device)
+            unpack_solution(one, under(tensors, f"resample/{index}"), device, *sizes)
             for index, one in enumerate(metadata["resamples"])
         )
-        self._voting = self._solution.at(unpack_selected(metadata["voting"]))
+        expect(len(self._resamples) > 0, "resamples", "one at least", self._resamples)
+        voting = unpack_selected(metadata["voting"])
+        check_selected(voting, self._solution.points)
+        self._voting = self._solution.at(voting)
         self.estimator_ = clone(self.estimator)
         for name in (*LEARNED, *LEARNED_TOO):
             setattr(self.estimator_, name, getattr(self, name))

@@ -24,6 +24,7 @@ from contextualdag.estimators.progress import FitProgress
 from contextualdag.estimators.scaling import EXACT, Preparation, Scaling
 from contextualdag.estimators.summary import learn_variation
 from contextualdag.estimators.table_warnings import warn_of_tables
+from contextualdag.files import in_use
 from contextualdag.tables import (
     Array,
     Flags,
@@ -82,19 +83,23 @@ def fit_together(models: Sequence["GraphEstimator"], tables: Sequence[Mapping[st
     for model in models:
         if not hasattr(model, "_settings"):
             raise InvalidInputError(f"fit_together takes estimators of contextualdag. Got {model!r}.")
-    prepared: list[Prepared] = []
-    alike: dict[object, list[int]] = {}
-    for index, (model, given) in enumerate(zip(models, tables, strict=True)):
+    for model, given in zip(models, tables, strict=True):
         _check_names(model, given)
-        prepared.append(prepare(model, Tables(**given)))
-        alike.setdefault(prepared[index].problem.shape, []).append(index)
-    outcomes: dict[int, Outcome] = {}
-    for group in alike.values():
-        # A terminal holds one progress bar.
-        with _progress(models[group[0]]) as progress, _own_random_numbers(prepared[group[0]].scaling.device):
-            problems = [prepared[index].problem for index in group]
-            problems[0] = replace(problems[0], observer=progress)
-            outcomes |= dict(zip(group, learn(problems), strict=True))
+    with contextlib.ExitStack() as stack:
+        for folder in {os.fspath(given["checkpoint"]) for given in tables if given.get("checkpoint") is not None}:
+            stack.enter_context(in_use(folder))
+        prepared: list[Prepared] = []
+        alike: dict[object, list[int]] = {}
+        for index, (model, given) in enumerate(zip(models, tables, strict=True)):
+            prepared.append(prepare(model, Tables(**given)))
+            alike.setdefault(prepared[index].problem.shape, []).append(index)
+        outcomes: dict[int, Outcome] = {}
+        for group in alike.values():
+            # A terminal holds one progress bar.
+            with _progress(models[group[0]]) as progress, _own_random_numbers(prepared[group[0]].scaling.device):
+                problems = [prepared[index].problem for index in group]
+                problems[0] = replace(problems[0], observer=progress)
+                outcomes |= dict(zip(group, learn(problems), strict=True))
     for index, model in enumerate(models):
         _keep(model, prepared[index], outcomes[index])
 

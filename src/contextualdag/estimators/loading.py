@@ -48,8 +48,9 @@ def load_model(path: str | os.PathLike[str], device: str = "auto") -> GraphEstim
     """
     kind, version = kind_and_version(path)
     if kind is not None and kind not in KINDS:
+        place = os.fspath(path)
         raise PersistenceError(
-            f"{os.fspath(path)} holds a '{kind}' (contextualdag {version}), which this version does not know as a model. "
+            f"{place} holds a {kind!a:.80} (contextualdag {version}), which this version does not know as a model. "
             f"It loads: {', '.join(KINDS)}."
         )
     # A folder that holds no model of ours at all is best explained by the loader itself.

@@ -7,8 +7,10 @@ from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
 
+from contextualdag.checks import in_one_line
 from contextualdag.cluster import client_of
 from contextualdag.errors import ContextualDAGError, PersistenceError, TrainingError
+from contextualdag.files import is_begun, restore
 from contextualdag.folder import load_folder, save_folder
 from contextualdag.training.checkpoint import fingerprint
 from contextualdag.training.problem import Problem
@@ -125,7 +127,8 @@ class _Store:
     """A folder with one folder for each solution."""
 
     def __init__(self, folder: Path, problems: Sequence[Problem]) -> None:
-        self.folder, self.device = folder, problems[0].split.train.X.device
+        rows = problems[0].split.train
+        self.folder, self.device, self.sizes = folder, rows.X.device, (rows.Z.shape[1], rows.X.shape[1])
         self._fingerprints = [_fingerprint(problem) for problem in problems]
 
     def load(self) -> dict[int, Solution]:
@@ -133,15 +136,22 @@ class _Store:
         found = {}
         for index, own in enumerate(self._fingerprints):
             place = self._place(index)
-            if not place.exists():
+            restore(place)  # what a killed save left
+            if not is_begun(place):
                 continue
             metadata, tensors = load_folder(place, KIND)
-            if metadata["fingerprint"] != own:
+            if metadata.get("fingerprint") != own:
                 raise PersistenceError(
                     f"The half-sample in {place} belongs to other data or settings. Use another folder, or delete it to "
                     "start anew."
                 )
-            found[index] = unpack_solution(metadata["solution"], tensors, self.device)
+            try:
+                found[index] = unpack_solution(metadata["solution"], tensors, self.device, *self.sizes)
+            except Exception as error:  # whatever comes of metadata that no fit wrote
+                raise PersistenceError(
+                    f"The half-sample in {place} is not as a fit writes it ({type(error).__name__}: {in_one_line(error)}); "
+                    "delete it to fit it anew."
+                ) from error
         return found
 
     def keep(self, index: int, solution: Solution) -> None:

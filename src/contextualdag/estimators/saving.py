@@ -1,25 +1,25 @@
 """A fitted estimator to a folder and back."""
 
-import json
 import os
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 
-from contextualdag.checks import find_device
+from contextualdag.checks import find_device, in_one_line
 from contextualdag.contexts import ContextEncoder, ContextSummary
-from contextualdag.errors import ContextualDAGError, NotFittedError, PersistenceError
+from contextualdag.errors import NotFittedError, PersistenceError
 from contextualdag.estimators.scaling import Preparation, Scaling
+from contextualdag.estimators.stored import check_contexts, check_learned, check_preparation
 from contextualdag.estimators.summary import pack_variation, unpack_variation
-from contextualdag.files import read_folder
-from contextualdag.folder import load_folder, save_folder
+from contextualdag.folder import load_folder, read_metadata, save_folder
 from contextualdag.network import MeanNetwork
 from contextualdag.training.context_test import ContextTest
 from contextualdag.training.means import HIDDEN_LAYERS
 from contextualdag.training.packing import Tensors, pack_setting, under, unpack_setting
 from contextualdag.training.solution import unpack_solution
+from contextualdag.training.stored import expect
 from contextualdag.training.structure import StructureScore
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ def save_model(model: "GraphEstimator", path: str | os.PathLike[str]) -> None:
     if not hasattr(model, "_solution"):
         name = type(model).__name__
         raise NotFittedError(f"This {name} is not fitted yet, so there is nothing to save. Call fit(X, Z) first.")
+    model._check_parameters()  # what could not be loaded again is not saved
     preparation, prepared_tensors = _pack_preparation(model._preparation)
     solution, tensors = model._solution.pack()
     metadata = {
@@ -63,33 +64,42 @@ def save_model(model: "GraphEstimator", path: str | os.PathLike[str]) -> None:
 
 
 def load_as(cls: type["Model"], path: str | os.PathLike[str], device: str) -> "Model":
-    """Read a model of one kind, onto a device."""
+    """Read a model of one kind, onto a device.
+
+    Everything in the folder is checked before it is used, see `contextualdag.estimators.stored`: it may come from anyone.
+    """
+    place = find_device(device)
     metadata, tensors = load_folder(path, cls.__name__)
     try:
         model = _unpack_parameters(cls, metadata["parameters"], device)
-        model._preparation = _unpack_preparation(metadata["preparation"], tensors, find_device(device))
-        model._solution = unpack_solution(metadata["solution"], under(tensors, "solution"), find_device(device))
+        model._check_parameters()
+        model._preparation = _unpack_preparation(metadata["preparation"], tensors, place)
         model.names_, model.n_samples_ = list(model._preparation.names), metadata["n_samples"]
+        model._knowledge(model.names_)
+        model._solution = unpack_solution(metadata["solution"], under(tensors, "solution"), place, *_sizes(model))
         model.n_held_out_, model._explained = metadata["n_held_out"], tensors["explained"].numpy()
         model._variation = unpack_variation(under(tensors, "variation"))
         test, scores = metadata["context_test"], metadata["structure_scores"]
         model.structure_ = metadata["structure"]
         model.structure_scores_ = {name: StructureScore(**score) for name, score in scores.items()}
         model.context_test_ = None if test is None else _unpack_test(test)
-        model.outliers_ = [int(row) for row in metadata["outliers"]]
+        model.outliers_ = list(metadata["outliers"])
         model.noise_, model.noise_scale_ = metadata["noise"], tensors["noise_scale"].numpy()
-        unknown = torch.zeros(len(model.names_), dtype=torch.float64)  # models of earlier versions
-        model._noise_changes = tensors.get("noise_changes", unknown).numpy()
-        model._unpack_more(metadata["more"], under(tensors, "more"), find_device(device))
-    except ContextualDAGError:
-        raise
-    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        model._noise_changes = tensors["noise_changes"].numpy()
+        check_learned(model)
+        model._unpack_more(metadata["more"], under(tensors, "more"), place)
+    except Exception as error:  # whatever comes of metadata that no save wrote
         _, version = kind_and_version(path)
         raise PersistenceError(
             f"{os.fspath(path)} was written by contextualdag {version} in a form that this version cannot read "
-            f"({type(error).__name__}: {error}); fit the model again, or load it with that version."
+            f"({type(error).__name__}: {in_one_line(error)}); fit the model again, or load it with that version."
         ) from error
     return model
+
+
+def _sizes(model: "GraphEstimator") -> tuple[int, int]:
+    """Numbers of encoded context features and of variables."""
+    return len(model._preparation.scaling.z_mean), len(model.names_)
 
 
 def _pack_parameters(model: "GraphEstimator") -> dict[str, Any]:
@@ -147,27 +157,33 @@ def _pack_preparation(preparation: Preparation) -> tuple[dict[str, Any], Tensors
 def _unpack_preparation(metadata: dict[str, Any], tensors: Tensors, device: torch.device) -> Preparation:
     arrays = {name: value.numpy() for name, value in under(tensors, "array").items()}
     described = metadata["context"]
+    check_contexts(described)
     encoder = ContextEncoder(
         names=tuple(column["name"] for column in described),
         categories=tuple(None if column["categories"] is None else tuple(column["categories"]) for column in described),
-        ordered=frozenset(column["name"] for column in described if column.get("ordered")),
-        cycles={column["name"]: tuple(column["cycle"]) for column in described if column.get("cycle")},
+        ordered=frozenset(column["name"] for column in described if column["ordered"]),
+        cycles={column["name"]: tuple(column["cycle"]) for column in described if column["cycle"]},
     )
     contexts = ContextSummary(encoder, arrays["context_quantiles"], arrays["context_means"])
     names = ("z_mean", "z_scale", "x_mean", "x_scale", "unit")
     scaling = Scaling(**{name: arrays[name] for name in names}, device=device)
-    network = None
+    prepared = Preparation(tuple(metadata["names"]), contexts, scaling, None)
+    check_preparation(prepared)
+    expect(isinstance(metadata["has_mean_network"], bool), "has_mean_network", "true or false", metadata["has_mean_network"])
     if metadata["has_mean_network"]:
         network = MeanNetwork(len(scaling.z_mean), len(scaling.x_mean), HIDDEN_LAYERS, "silu").to(device)
         network.load_state_dict(under(tensors, "mean"))
         network.eval().requires_grad_(False)
-    return Preparation(tuple(metadata["names"]), contexts, scaling, network)
+        prepared = replace(prepared, mean_network=network)
+        check_preparation(prepared)
+    return prepared
 
 
 def kind_and_version(path: str | os.PathLike[str]) -> tuple[str | None, str]:
     """What a folder says it holds, and which version wrote it; None where it does not say."""
+    document = read_metadata(path)
     try:
-        document = json.loads(read_folder(path, (METADATA,))[METADATA])
-        return str(document["kind"]), str(document["versions"]["contextualdag"])
-    except (KeyError, TypeError, ValueError, RecursionError):
+        kind, version = document["kind"], document["versions"]["contextualdag"]
+    except (KeyError, TypeError):
         return None, "of unknown version"
+    return (kind if isinstance(kind, str) else None), in_one_line(f"{version!s:.40}")

@@ -16,6 +16,7 @@ from contextualdag.projection.validation import check_count, check_flag, check_k
 DESCENT_STEPS = 4  # per mu in the default mode; more steps keep more weight and cost proportionally more
 DESCENT_STEP_SIZE = 0.5
 PUBLISHED_STEPS = 10_000
+MOST_STEPS = 1_000_000  # of all mu together, ten times those of `paper_exact`: with more, one sample may take for ever
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,8 @@ class LogDet:
         Largest entry of the gradient at which the descent for one :math:`\mu` ends: over the sample, or over the whole
         batch with `paper_exact`.
     max_iterations : int, optional
-        Maximum number of steps per :math:`\mu`; by default 4, or 10 000 with `paper_exact`.
+        Maximum number of steps per :math:`\mu`; by default 4, or 10 000 with `paper_exact`. At most a million for all
+        :math:`\mu` together.
     step_size : float, optional
         Step size; by default 0.5 (of a preconditioned step), or 1 / p with `paper_exact`.
     cut : float, default=0.1
@@ -94,6 +96,12 @@ class LogDet:
         if self.max_iterations is not None:
             check_count(self.max_iterations, "max_iterations", "LogDet")
         check_flag(self.paper_exact, "paper_exact", "LogDet")
+        at_once = self.max_iterations or (PUBLISHED_STEPS if self.paper_exact else DESCENT_STEPS)
+        if self.steps * at_once > MOST_STEPS:
+            raise InvalidParameterError(
+                f"LogDet takes at most {MOST_STEPS} steps, for all values of mu together. Got steps={self.steps} with "
+                f"{at_once} iterations each; lower 'steps' or 'max_iterations'."
+            )
         check_flag(self.repair, "repair", "LogDet")
         check_kernel(self.kernel, "LogDet")
         if not self.repair and not self.paper_exact:

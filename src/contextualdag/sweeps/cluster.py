@@ -8,6 +8,7 @@ import contextlib
 import json
 import logging
 import os
+import signal
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -190,7 +191,15 @@ def _local_cluster(n_workers: int, threads_per_worker: int) -> Iterator[str]:
         ) from error
     try:
         with cluster:
-            yield cluster.scheduler_address
+            try:
+                yield cluster.scheduler_address
+            except KeyboardInterrupt:
+                # What they work on is lost anyway; dask would wait five seconds for them to finish it.
+                for worker in cluster.workers.values():
+                    worker.auto_restart = False
+                    if worker.pid:
+                        os.kill(worker.pid, getattr(signal, "SIGKILL", signal.SIGTERM))  # Windows has only the latter
+                raise
     finally:
         _restore(before)
 

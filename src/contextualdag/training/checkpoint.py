@@ -5,16 +5,18 @@ import json
 import os
 import secrets
 from dataclasses import fields
-from pathlib import Path as FilePath
 from typing import Any
 
 from torch import Tensor
 
+from contextualdag.checks import in_one_line, is_integer, is_number
 from contextualdag.errors import PersistenceError
+from contextualdag.files import is_begun, restore
 from contextualdag.folder import load_folder, save_folder
 from contextualdag.training.data import Split
 from contextualdag.training.packing import Tensors, pack_points, under, unpack_points
 from contextualdag.training.path import Path
+from contextualdag.training.stored import Shapes, check_points, check_state, expect, expect_flags
 
 KIND = "checkpoint"
 
@@ -41,24 +43,37 @@ class Checkpoint:
         self.folder, self.settings = folder, settings
         self._metadata: dict[str, Any] | None = None
         self._tensors: dict[str, Tensor] = {}
-        if FilePath(folder).exists():
+        restore(folder)  # what a killed save left
+        if is_begun(folder):
             self._metadata, self._tensors = load_folder(folder, KIND)
+            if not is_integer(self._metadata.get("seed")):
+                raise self._unsound("it has no seed")
         if seed is None:
             seed = secrets.randbits(63) if self._metadata is None else self._metadata["seed"]
         self.seed: int = seed
         self._fingerprint = ""
 
-    def begin(self, split: Split) -> Path:
-        """The path begun earlier, or a new one. Rows or settings that differ from the earlier ones are refused."""
+    def begin(self, split: Split, shapes: Shapes) -> Path:
+        """The path begun earlier, or a new one. Rows or settings that differ from the earlier ones are refused.
+
+        `shapes` are those of the weights of the networks of the fit, by name.
+        """
         self._fingerprint = fingerprint(self.settings, split)
         if self._metadata is None:
             return Path()
-        if self._metadata["fingerprint"] != self._fingerprint:
+        if self._metadata.get("fingerprint") != self._fingerprint:
             raise PersistenceError(
                 f"The checkpoint in {os.fspath(self.folder)} belongs to other data or settings. Use another folder, or "
                 "delete it to start anew."
             )
-        return _unpack_path(self._metadata["path"], self._tensors)
+        try:
+            return _unpack_path(self._metadata["path"], self._tensors, n_nodes=split.train.X.shape[1], shapes=shapes)
+        except Exception as error:  # whatever comes of metadata that no fit wrote
+            raise self._unsound(f"{type(error).__name__}: {in_one_line(error)}") from error
+
+    def _unsound(self, why: str) -> PersistenceError:
+        folder = os.fspath(self.folder)
+        return PersistenceError(f"The checkpoint in {folder} is not as a fit writes it ({why}); delete it to start anew.")
 
     def save(self, path: Path) -> None:
         """Keep the path as it is now."""
@@ -81,12 +96,25 @@ def _pack_path(path: Path) -> tuple[dict[str, Any], Tensors]:
     return packed, tensors
 
 
-def _unpack_path(packed: dict[str, Any], tensors: Tensors) -> Path:
-    """What `_pack_path` packed."""
-    pretrained = tuple(under(tensors, f"pretrained/{k}") for k in range(packed["n_pretrained"]))
-    others = {kind: _unpack_path(other, under(tensors, f"others/{kind}")) for kind, other in packed["others"].items()}
+def _unpack_path(packed: dict[str, Any], tensors: Tensors, n_nodes: int, shapes: Shapes) -> Path:
+    """What `_pack_path` packed; raises ValueError for a path that cannot belong to networks with weights of these shapes."""
+    n_pretrained, largest, allowed = packed["n_pretrained"], packed["largest_budget"], tensors.get("allowed")
+    expect(
+        is_integer(n_pretrained) and 0 <= n_pretrained <= len(tensors), "n_pretrained", "a number of networks", n_pretrained
+    )
+    expect(largest is None or is_number(largest, 0, high_open=True), "largest_budget", "a number of at least 0", largest)
+    pretrained = tuple(under(tensors, f"pretrained/{k}") for k in range(n_pretrained))
+    for k, state in enumerate(pretrained):
+        check_state(state, f"pretrained[{k}]", shapes)
+    if allowed is not None:
+        expect_flags(allowed, "allowed", (n_nodes, n_nodes))
+    others = {
+        kind: _unpack_path(other, under(tensors, f"others/{kind}"), n_nodes, shapes)
+        for kind, other in packed["others"].items()
+    }
     points = unpack_points(packed["points"], tensors)
-    return Path(pretrained, packed["largest_budget"], points, tensors.get("allowed"), others)
+    check_points(points, n_nodes, shapes)
+    return Path(pretrained, largest, points, allowed, others)
 
 
 def fingerprint(settings: dict[str, Any], split: Split) -> str:

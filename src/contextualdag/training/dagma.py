@@ -21,6 +21,8 @@ from contextualdag.training.loss import cross_moments, moment_errors, moment_pro
 
 S_DOMAIN, MU, DECAY, STEPS = 1.0, 1.0, 0.5, 10
 MAX_ITERATIONS, TOLERANCE = 200, 1e-3
+# Where nodes are many an iteration takes long, and steps with momentum swing on data without edges: fewer for each mu.
+FEWEST_ITERATIONS, CUBES_PLAIN, CUBES_WITH_MOMENTUM = 10, 7.5e7, 2.5e7
 MAX_HALVINGS = 60
 MOST_MOMENTUM = 0.95
 SMALLEST = 1e-30
@@ -34,7 +36,8 @@ def penalised_dags(S: Tensor, penalty: Tensor, allowed: Tensor) -> tuple[Tensor,
 
     `allowed` (p, p) marks the allowed edges. The weights are shrunken, as the lasso leaves them.
 
-    On the CPU by compiled loops where numba is there, see `dagma_numba`, which search a little further.
+    On the CPU by compiled loops where numba is there, see `dagma_numba`, which search a little further. The work on a
+    problem is bounded, and an interruption from the keyboard ends it.
 
     The problem is not convex. Steps with momentum get further where variables are strongly correlated, plain ones settle
     where momentum swings; both are tried, and the better graph of each problem is kept.
@@ -49,11 +52,24 @@ def penalised_dags(S: Tensor, penalty: Tensor, allowed: Tensor) -> tuple[Tensor,
             curvature=_curvature(S),
             mu_path=path_of_mu(MU, DECAY, STEPS),
             s=S_DOMAIN,
-            max_iterations=MAX_ITERATIONS,
+            max_iterations=(max_iterations(S.shape[1], momentum=False), max_iterations(S.shape[1], momentum=True)),
             tolerance=TOLERANCE,
             most_momentum=MOST_MOMENTUM,
         )
     return penalised_dags_in_torch(S, penalty, allowed)
+
+
+def max_iterations(p: int, momentum: bool) -> int:
+    """The most steps for each value of mu: each costs p^3, so that there are fewer with more than fifty or seventy nodes.
+
+    Examples
+    --------
+    >>> from contextualdag.training.dagma import max_iterations
+    >>> [max_iterations(p, momentum=True) for p in (50, 100, 200)]
+    [200, 25, 10]
+    """
+    cubes = CUBES_WITH_MOMENTUM if momentum else CUBES_PLAIN
+    return min(MAX_ITERATIONS, max(FEWEST_ITERATIONS, int(cubes / p**3)))
 
 
 def penalised_dags_in_torch(S: Tensor, penalty: Tensor, allowed: Tensor) -> tuple[Tensor, list[int]]:
@@ -88,7 +104,7 @@ def _descend(S: Tensor, penalty: Tensor, allowed: Tensor, with_momentum: bool) -
     for mu in path_of_mu(MU, DECAY, STEPS):
         rows = torch.arange(b, device=S.device)
         ahead, momentum = W.clone(), torch.ones(b, 1, 1, dtype=S.dtype, device=S.device)
-        for _ in range(MAX_ITERATIONS):
+        for _ in range(max_iterations(p, with_momentum)):
             w, y, g = W[rows], ahead[rows], inverse[rows]
             gradient = mu * moment_product(S[rows], y - eye) + 2 * g * y
             step = 1 / (mu * curvature[rows] + 2 * g)

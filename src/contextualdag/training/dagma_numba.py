@@ -1,9 +1,12 @@
 """The DAGMA path as compiled loops on the CPU. `penalised` explains the problem and is the plain way to solve it.
 
 Besides being faster, this one searches on: nodes move to other places in the order as long as the lasso on the order gains
-by it. Everything that the loops call stands in this file: numba's cache does not notice changes
-elsewhere.
+by it, up to an amount of work. Everything that the loops call stands in this file: numba's cache does not notice changes
+elsewhere. They look at `stopped` now and then, which another thread may set.
 """
+
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,9 +14,11 @@ from torch import Tensor
 
 from contextualdag.projection.kernels.compiled import compiled, over_samples
 from contextualdag.projection.kernels.order_numba import linear_order
+from contextualdag.threads import interruptibly
 
 LASSO_SWEEPS, SEARCH_SWEEPS, TOLERANCE = 3000, 60, 1e-9
 LEAST_GAIN = 1e-7
+MOST_WORK = 2e8  # additions of the search for one problem
 
 
 def penalised_dags(
@@ -24,7 +29,7 @@ def penalised_dags(
     curvature: Tensor,
     mu_path: list[float],
     s: float,
-    max_iterations: int,
+    max_iterations: tuple[int, int],
     tolerance: float,
     most_momentum: float,
 ) -> tuple[Tensor, list[int]]:
@@ -35,12 +40,18 @@ def penalised_dags(
     bound, mus = curvature.contiguous().numpy(), np.array(mu_path)
     best, least = S.new_zeros(b, p, p), torch.full((b,), torch.inf, dtype=S.dtype)
     iterations = torch.zeros(b, dtype=torch.int64)
-    for momentum in (0.0, most_momentum):
+    stopped = np.zeros(1, dtype=np.bool_)
+
+    def run(kernel: Callable[..., None], *args: Any) -> None:
+        interruptibly(
+            lambda: over_samples(kernel, b, 1, moments, penalties, may_be, stopped, *args), lambda: stopped.fill(True)
+        )
+
+    for momentum, most_iterations in zip((0.0, most_momentum), max_iterations, strict=True):
         W, counts = torch.empty_like(best), torch.empty(b, dtype=torch.int64)
-        numbers = (mus, s, max_iterations, tolerance, momentum)
-        over_samples(_descend_problems, b, 1, moments, penalties, may_be, bound, *numbers, W.numpy(), counts.numpy())
+        run(_descend_problems, bound, mus, s, most_iterations, tolerance, momentum, W.numpy(), counts.numpy())
         order, value = linear_order(W), torch.empty(b, dtype=S.dtype)
-        over_samples(_lasso_problems, b, 1, moments, penalties, may_be, order.numpy(), W.numpy(), value.numpy())
+        run(_lasso_problems, order.numpy(), W.numpy(), value.numpy())
         best = torch.where((value < least)[:, None, None], W, best)
         least = torch.minimum(least, value)
         iterations += counts
@@ -49,7 +60,20 @@ def penalised_dags(
 
 @compiled
 def _descend_problems(
-    start, stop, S, penalty, allowed, curvature, mus, s, max_iterations, tolerance, most_momentum, result, iterations
+    start,
+    stop,
+    S,
+    penalty,
+    allowed,
+    stopped,
+    curvature,
+    mus,
+    s,
+    max_iterations,
+    tolerance,
+    most_momentum,
+    result,
+    iterations,
 ):
     """Write the end of the path of every problem from start to stop."""
     p = S.shape[2]
@@ -64,6 +88,8 @@ def _descend_problems(
             _inverse_transposed(W, s, inverse, row)
             momentum = 1.0
             for _ in range(max_iterations):
+                if stopped[0]:
+                    return
                 iterations[i] += 1
                 if S.shape[1] == 1:
                     _gradient(S[i, 0], ahead, inverse, mu, gradient)
@@ -183,26 +209,45 @@ def _inverse_transposed(W, s, A, row):
 
 
 @compiled
-def _lasso_problems(start, stop, S, penalty, allowed, orders, result, values):
+def _lasso_problems(start, stop, S, penalty, allowed, stopped, orders, result, values):
     """Write the lasso on the order of every problem, once nodes have moved to where that helps, and its value."""
     p = S.shape[2]
-    parents = np.empty(p, np.bool_)
-    rest, trial, value = np.empty(p), np.empty(p), np.empty(p)
+    parents, of_other = np.empty(p, np.bool_), np.empty(p, np.bool_)
+    rest, rest_of_other, trial, trial_of_other = np.empty(p), np.empty(p), np.empty(p), np.empty(p)
+    value, work = np.empty(p), np.zeros(1)
     for i in range(start, stop):
         W, order = result[i].T, orders[i]  # a row of W holds a node's weights
         W[:] = 0
-        _lasso_on_order(S[i], penalty[i], allowed, order, W, value, parents, rest, SEARCH_SWEEPS)
+        work[0] = 0
+        _lasso_on_order(S[i], penalty[i], allowed, order, 0, p, W, value, parents, rest, SEARCH_SWEEPS, work, stopped)
         gained = True
         while gained:
             gained = False
             for v in range(p):
+                if stopped[0]:
+                    return
+                if work[0] > MOST_WORK:
+                    gained = False
+                    break
                 here = 0
                 while order[here] != v:
                     here += 1
                 there, gain = here, LEAST_GAIN * (1 + value.sum())
                 for direction in (-1, 1):
                     at, found = _best_place(
-                        S[i], penalty[i], allowed, order, W, value, v, here, direction, parents, trial, rest
+                        S[i],
+                        penalty[i],
+                        allowed,
+                        order,
+                        W,
+                        value,
+                        v,
+                        here,
+                        direction,
+                        (parents, trial, rest),
+                        (of_other, trial_of_other, rest_of_other),
+                        work,
+                        stopped,
                     )
                     if found > gain:
                         there, gain = at, found
@@ -210,44 +255,77 @@ def _lasso_problems(start, stop, S, penalty, allowed, orders, result, values):
                     _move(order, here, there)
                     gained = True
                     # Only nodes between the two places see other parents, and start from the weights they had.
-                    _lasso_on_order(S[i], penalty[i], allowed, order, W, value, parents, rest, SEARCH_SWEEPS)
-        _lasso_on_order(S[i], penalty[i], allowed, order, W, value, parents, rest, LASSO_SWEEPS)
+                    first, last = min(here, there), max(here, there)
+                    _lasso_on_order(
+                        S[i],
+                        penalty[i],
+                        allowed,
+                        order,
+                        first,
+                        last + 1,
+                        W,
+                        value,
+                        parents,
+                        rest,
+                        SEARCH_SWEEPS,
+                        work,
+                        stopped,
+                    )
+        _lasso_on_order(S[i], penalty[i], allowed, order, 0, p, W, value, parents, rest, LASSO_SWEEPS, work, stopped)
         values[i] = value.sum()
 
 
 @compiled
-def _best_place(S, penalty, allowed, order, W, value, v, here, direction, parents, trial, rest):
+def _best_place(S, penalty, allowed, order, W, value, v, here, direction, own, of_other, work, stopped):
     """Where node v gains most by moving left (-1) or right (1), and how much.
 
-    On the way to the right, nodes lose it as a parent; on the way to the left they win it.
+    On the way to the right, other nodes lose it as a parent and it wins them; on the way to the left they win it and it
+    loses them. A parent that is lost matters if it has a weight, one that is won if what is left correlates with it by more
+    than the penalty: otherwise the weights of the lasso stay.
     """
+    parents, trial, rest = own
     best, gain, passed = here, 0.0, 0.0
+    _earlier(order, here, allowed, v, parents)
+    trial[:] = W[v]
+    its_value = _lasso(S, penalty, v, parents, trial, rest, SEARCH_SWEEPS, work)
     t = here + direction
-    while 0 <= t < len(order):
+    while 0 <= t < len(order) and not stopped[0] and work[0] <= MOST_WORK:
         u = order[t]
         if direction > 0:
-            if W[u, v] != 0:  # u loses v
-                _earlier(order, t, allowed, u, parents)
-                parents[v] = False
-                trial[:] = W[u]
-                trial[v] = 0.0
-                passed += value[u] - _lasso(S, penalty, u, parents, trial, rest, SEARCH_SWEEPS)
-            _earlier(order, t + 1, allowed, v, parents)
+            matters = W[u, v] != 0
+            changes = allowed[u, v] and abs(rest[u]) > penalty
+            parents[u] = allowed[u, v]
         else:
-            if allowed[v, u]:  # u wins v
-                _earlier(order, t, allowed, u, parents)
-                parents[v] = True
-                trial[:] = W[u]
-                passed += value[u] - _lasso(S, penalty, u, parents, trial, rest, SEARCH_SWEEPS)
-            _earlier(order, t, allowed, v, parents)
-        trial[:] = W[v]
-        for w in range(len(order)):
-            trial[w] = trial[w] if parents[w] else 0.0
-        total = passed + value[v] - _lasso(S, penalty, v, parents, trial, rest, SEARCH_SWEEPS)
+            matters = allowed[v, u] and abs(_left(S, u, W[u], v)) > penalty
+            changes = trial[u] != 0
+            parents[u] = False
+            if changes:
+                trial[u] = 0.0
+        if matters:
+            with_it, weights, its_rest = of_other
+            _earlier(order, t, allowed, u, with_it)
+            with_it[v] = direction < 0
+            weights[:] = W[u]
+            if direction > 0:
+                weights[v] = 0.0
+            passed += value[u] - _lasso(S, penalty, u, with_it, weights, its_rest, SEARCH_SWEEPS, work)
+        if changes:
+            its_value = _lasso(S, penalty, v, parents, trial, rest, SEARCH_SWEEPS, work)
+        total = passed + value[v] - its_value
         if total > gain:
             best, gain = t, total
         t += direction
     return best, gain
+
+
+@compiled
+def _left(moments, v, w, u):
+    """How much of variable v, less w, correlates with variable u."""
+    S = moments[v % moments.shape[0]]
+    left = S[u, v]
+    for j in range(len(w)):
+        left -= S[u, j] * w[j]
+    return left
 
 
 @compiled
@@ -262,14 +340,16 @@ def _move(order, here, there):
 
 
 @compiled
-def _lasso_on_order(S, penalty, allowed, order, W, value, parents, rest, sweeps):
-    """Bring all nodes' weights, and their values, to where the lasso on the order wants them."""
-    for t in range(len(order)):
+def _lasso_on_order(S, penalty, allowed, order, first, stop, W, value, parents, rest, sweeps, work, stopped):
+    """Bring the weights of nodes, and their values, to where the lasso on the order wants them: those at first to stop."""
+    for t in range(first, stop):
+        if stopped[0]:
+            return
         v = order[t]
         _earlier(order, t, allowed, v, parents)
         for u in range(len(order)):
             W[v, u] = W[v, u] if parents[u] else 0.0
-        value[v] = _lasso(S, penalty, v, parents, W[v], rest, sweeps)
+        value[v] = _lasso(S, penalty, v, parents, W[v], rest, sweeps, work)
 
 
 @compiled
@@ -282,10 +362,10 @@ def _earlier(order, t, allowed, v, parents):
 
 
 @compiled
-def _lasso(moments, penalty, v, parents, w, rest, sweeps):
+def _lasso(moments, penalty, v, parents, w, rest, sweeps, work):
     """Coordinate descent, from `w` and in place, on 1/2 (S_vv - 2 w S_v + w S w) + penalty |w|_1. Return the value.
 
-    `moments` is S, or one matrix for every response.
+    `moments` is S, or one matrix for every response. `rest` is left as S_v - S w, and what was done is added to `work`.
     """
     S = moments[v % moments.shape[0]]
     p = S.shape[0]
@@ -295,8 +375,10 @@ def _lasso(moments, penalty, v, parents, w, rest, sweeps):
         if w[u] != 0:
             for j in range(p):
                 rest[j] -= S[j, u] * w[u]
+    work[0] += p
     for _ in range(sweeps):
         change = 0.0
+        work[0] += p
         for u in range(p):
             if parents[u] and S[u, u] > 0:
                 pull = rest[u] + S[u, u] * w[u]
@@ -306,6 +388,7 @@ def _lasso(moments, penalty, v, parents, w, rest, sweeps):
                     for j in range(p):
                         rest[j] -= S[j, u] * moved
                     w[u] = new
+                    work[0] += p
                     change = max(change, moved * moved * S[u, u])
         if change <= TOLERANCE * S[v, v]:
             break

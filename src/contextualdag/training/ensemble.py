@@ -45,7 +45,8 @@ class Ensemble:
         self.network, self.starts = draw_networks(problem)
         self._members = with_states(self.network, self.starts)
         self.layer = DAGProjection(acyclicity=self.settings.acyclicity).to(folds.rows.X.device)
-        self.path = Path() if problem.checkpoint is None else problem.checkpoint.begin(problem.split)
+        shapes = {name: tuple(weights.shape) for name, weights in self.starts[0].items()}
+        self.path = Path() if problem.checkpoint is None else problem.checkpoint.begin(problem.split, shapes)
         self._whole_path, self._seed = self.path, problem.seed
 
     def on_path(self, path: Path, stream: int) -> "Ensemble":

@@ -16,7 +16,8 @@ from torch import Tensor
 
 from contextualdag.checks import is_number, shown
 from contextualdag.errors import InvalidParameterError
-from contextualdag.network import ContextNetwork
+from contextualdag.graphs import is_acyclic
+from contextualdag.network import ACTIVATIONS, ContextNetwork, state_shapes
 from contextualdag.projection import LogDet, Order
 from contextualdag.training import selection
 from contextualdag.training.packing import Tensors, pack_points, pack_setting, unpack_points, unpack_setting
@@ -25,6 +26,14 @@ from contextualdag.training.path import PathPoint, projected, with_states, witho
 from contextualdag.training.prune import Refit, average, strongest
 from contextualdag.training.required import with_required
 from contextualdag.training.selection import Refitted, Selected, Shrunken
+from contextualdag.training.stored import (
+    check_network,
+    check_points,
+    check_selected,
+    expect,
+    expect_flags,
+    expect_tensor,
+)
 from contextualdag.training.trainer import Fit, NoProjection
 
 
@@ -152,8 +161,10 @@ class Solution(ABC):
 
     @classmethod
     @abstractmethod
-    def _unpack_kind(cls, metadata: dict[str, Any], tensors: Tensors, device: torch.device) -> dict[str, Any]:
-        """What `_pack_kind` packed, as arguments of the constructor."""
+    def _unpack_kind(
+        cls, metadata: dict[str, Any], tensors: Tensors, points: Sequence[PathPoint[Any]], n_features: int, n_nodes: int
+    ) -> dict[str, Any]:
+        """What `_pack_kind` packed, as arguments of the constructor, once it and the points are checked."""
 
     @property
     def _fits(self) -> Sequence[Fit[Any]]:
@@ -200,9 +211,16 @@ class VaryingGraphs(Solution):
         return metadata, {"allowed": self.network.allowed}
 
     @classmethod
-    def _unpack_kind(cls, metadata: dict[str, Any], tensors: Tensors, device: torch.device) -> dict[str, Any]:
-        network = ContextNetwork(**metadata["network"], dropout=0.0, allowed=tensors["allowed"]).to(device)
-        return {"network": network, "acyclicity": unpack_setting(metadata["acyclicity"])}
+    def _unpack_kind(
+        cls, metadata: dict[str, Any], tensors: Tensors, points: Sequence[PathPoint[Any]], n_features: int, n_nodes: int
+    ) -> dict[str, Any]:
+        shape, allowed, acyclicity = metadata["network"], tensors["allowed"], unpack_setting(metadata["acyclicity"])
+        expect(isinstance(acyclicity, Order | LogDet), "acyclicity", "an Order or a LogDet", acyclicity)
+        expect_flags(allowed, "allowed", (n_nodes, n_nodes))
+        check_network(shape, n_features, n_nodes, list(ACTIVATIONS))
+        # A network is only built if its weights are there.
+        check_points(points, n_nodes, state_shapes(n_features, n_nodes, shape["hidden_layers"], allowed))
+        return {"network": ContextNetwork(**shape, dropout=0.0, allowed=allowed), "acyclicity": acyclicity}
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,7 +248,10 @@ class ConstantGraph(Solution):
         return {}, {}
 
     @classmethod
-    def _unpack_kind(cls, metadata: dict[str, Any], tensors: Tensors, device: torch.device) -> dict[str, Any]:
+    def _unpack_kind(
+        cls, metadata: dict[str, Any], tensors: Tensors, points: Sequence[PathPoint[Any]], n_features: int, n_nodes: int
+    ) -> dict[str, Any]:
+        check_points(points, n_nodes, (1, n_nodes, n_nodes))
         return {}
 
 
@@ -248,8 +269,13 @@ class ClusterGraphs(ConstantGraph):
         return {}, {"centres": self.centres}
 
     @classmethod
-    def _unpack_kind(cls, metadata: dict[str, Any], tensors: Tensors, device: torch.device) -> dict[str, Any]:
-        return {"centres": tensors["centres"]}
+    def _unpack_kind(
+        cls, metadata: dict[str, Any], tensors: Tensors, points: Sequence[PathPoint[Any]], n_features: int, n_nodes: int
+    ) -> dict[str, Any]:
+        centres = tensors["centres"]
+        expect_tensor(centres, "centres", (max(len(centres), 1), n_features))
+        check_points(points, n_nodes, (len(centres), n_nodes, n_nodes))
+        return {"centres": centres}
 
 
 def nearest_centre(Z: Tensor, centres: Tensor | None) -> Tensor:
@@ -262,12 +288,24 @@ def nearest_centre(Z: Tensor, centres: Tensor | None) -> Tensor:
 KINDS: dict[str, type[Solution]] = {kind.__name__: kind for kind in (VaryingGraphs, ConstantGraph, ClusterGraphs)}
 
 
-def unpack_solution(metadata: dict[str, Any], tensors: Tensors, device: torch.device) -> Solution:
-    """What `Solution.pack` packed, on a device."""
+def unpack_solution(
+    metadata: dict[str, Any], tensors: Tensors, device: torch.device, n_features: int, n_nodes: int
+) -> Solution:
+    """What `Solution.pack` packed, on a device.
+
+    Nothing is taken for granted: what cannot be a solution for so many features and nodes is a ValueError, or another error
+    that says which entry is missing or of another type.
+    """
     kind = KINDS[metadata["kind"]]
-    more = kind._unpack_kind(metadata, tensors, device) | {"required": tensors.get("required")}
     points = tuple(unpack_points(metadata["points"], tensors))
-    return kind(points=points, selected=unpack_selected(metadata["selected"]), **more)
+    more = kind._unpack_kind(metadata, tensors, points, n_features, n_nodes)
+    selected, required = unpack_selected(metadata["selected"]), tensors.get("required")
+    check_selected(selected, points)
+    if required is not None:
+        expect_tensor(required, "required", (n_nodes, n_nodes))
+        expect(bool(is_acyclic(required[None])[0]), "required", "acyclic", required)
+    on_device = {name: value.to(device) for name, value in more.items() if hasattr(value, "to")}
+    return kind(points=points, selected=selected, required=required, **more | on_device)
 
 
 def unpack_selected(packed: dict[str, Any]) -> Selected:

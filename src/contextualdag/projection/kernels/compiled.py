@@ -2,6 +2,7 @@
 
 import ctypes
 import functools
+import itertools
 import os
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +12,7 @@ import torch
 from contextualdag.threads import n_threads, side_by_side
 
 SLICES_PER_THREAD = 8
+MOST_IN_A_SLICE = 50  # times what is worth a thread: an interruption from the keyboard waits for the end of a slice
 _IMPORTED_IN = os.getpid()
 
 
@@ -68,11 +70,14 @@ def over_samples(kernel: Callable[..., None], n: int, worth_a_thread: int, *args
     a forked child misses none.
     """
     workers = min(n_threads(), n // worth_a_thread)
-    if workers <= 1:
-        kernel(0, n, *args)
-        return
-    n_slices = min(workers * SLICES_PER_THREAD, n)
+    n_slices = max(1, n // (worth_a_thread * MOST_IN_A_SLICE))
+    if workers > 1:
+        n_slices = min(max(workers * SLICES_PER_THREAD, n_slices), n)
     cuts = [n * s // n_slices for s in range(n_slices + 1)]
+    if workers <= 1:
+        for start, stop in itertools.pairwise(cuts):
+            kernel(start, stop, *args)
+        return
     if torch.get_num_threads() > 1:
         _rest_openmp_threads()
     side_by_side(lambda s: kernel(cuts[s], cuts[s + 1], *args), range(n_slices))
