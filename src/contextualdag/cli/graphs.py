@@ -40,6 +40,10 @@ def graphs(
             help="Graphs of the edges with a probability of at least P instead, for models of fit --bootstrap.",
         ),
     ] = None,
+    standardised: Annotated[
+        bool,
+        typer.Option("--standardised", help="Weights in standard deviations of the variables instead of their units."),
+    ] = False,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -94,7 +98,7 @@ def graphs(
         Z = context_from_options(loaded, at or [])
     else:
         Z = contexts_from_file(loaded, contexts, delimiter, decimal)
-    found = Graphs(loaded.names_, Z, loaded.is_outside(Z), loaded.edges(Z))
+    found = Graphs(loaded.names_, Z, loaded.is_outside(Z), loaded.edges(Z, standardised))
     if kind is None:
         _show(found, loaded)
     elif out is None:

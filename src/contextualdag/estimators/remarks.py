@@ -8,6 +8,7 @@ from contextualdag.plotting.contexts import drawn_contexts
 from contextualdag.training.context_test import FEW_ROWS
 from contextualdag.training.noise import EQUAL
 from contextualdag.training.structure import COMMON_ORDER, CONSTANT, VARYING
+from contextualdag.transforms import BINARY, NONE
 
 if TYPE_CHECKING:
     from contextualdag.estimators.base import GraphEstimator
@@ -26,8 +27,23 @@ CHOSEN = {
 
 def remarks(model: "GraphEstimator") -> list[str]:
     """Sentences on structure, context, how many edges are enough and how sure they are, noise, directions and odd rows."""
-    about_edges = [*_structure(model), *_context(model), *_readable(model), *_sureness(model)]
+    about_edges = [*_kinds(model), *_structure(model), *_context(model), *_readable(model), *_sureness(model)]
     return [*about_edges, _noise(model), *directions(model), *_outliers(model)]
+
+
+def _kinds(model: "GraphEstimator") -> list[str]:
+    """What kinds of variables there are and how they were transformed, and what that does to weights."""
+    transforms = model._preparation.transforms
+    found = transforms.in_words()
+    if not found:
+        return []
+    said = [f"Variables: {found}."]
+    if transforms.change:
+        changed = [name for name, transform in model.transforms_.items() if transform != NONE]
+        said.append(f"Weights and effects are in transformed units of {_listed(changed)}.")
+    if BINARY in transforms.kinds:
+        said.append("The weight of an edge into a binary variable is a difference of probability.")
+    return [" ".join(said)]
 
 
 def _structure(model: "GraphEstimator") -> list[str]:

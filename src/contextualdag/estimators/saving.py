@@ -21,6 +21,7 @@ from contextualdag.training.means import HIDDEN_LAYERS
 from contextualdag.training.packing import Tensors, pack_setting, under, unpack_setting
 from contextualdag.training.solution import unpack_solution
 from contextualdag.training.structure import StructureScore
+from contextualdag.transforms import Transforms
 
 if TYPE_CHECKING:
     from contextualdag.estimators.base import GraphEstimator
@@ -131,10 +132,12 @@ def _pack_preparation(preparation: Preparation) -> tuple[dict[str, Any], Tensors
             for n, c in zip(encoder.names, encoder.categories, strict=True)
         ],
         "has_mean_network": network is not None,
+        "transforms": [[column.kind, column.transform] for column in preparation.transforms.columns],
     }
     arrays = {"z_mean": scaling.z_mean, "z_scale": scaling.z_scale, "x_mean": scaling.x_mean}
     arrays |= {"x_scale": scaling.x_scale, "unit": scaling.unit}
     arrays |= {"context_quantiles": contexts.quantiles, "context_means": contexts.means}
+    arrays |= preparation.transforms.arrays()
     tensors = {f"array/{name}": torch.from_numpy(values.copy()) for name, values in arrays.items()}
     if network is not None:
         tensors |= {f"mean/{name}": value for name, value in network.state_dict().items()}
@@ -158,7 +161,8 @@ def _unpack_preparation(metadata: dict[str, Any], tensors: Tensors, device: torc
         network = MeanNetwork(len(scaling.z_mean), len(scaling.x_mean), HIDDEN_LAYERS, "silu").to(device)
         network.load_state_dict(under(tensors, "mean"))
         network.eval().requires_grad_(False)
-    return Preparation(tuple(metadata["names"]), contexts, scaling, network)
+    transforms = Transforms.of(metadata["names"], metadata.get("transforms"), arrays)
+    return Preparation(tuple(metadata["names"]), contexts, scaling, network, transforms)
 
 
 def kind_and_version(path: str | os.PathLike[str]) -> tuple[str | None, str]:
