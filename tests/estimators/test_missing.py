@@ -7,6 +7,7 @@ import pytest
 from contextualdag import BootstrapDAG, ClusteredDAG, ContextualDAG, FixedDAG
 from contextualdag.datasets import make_varying_dag
 from contextualdag.errors import InvalidInputError, InvalidParameterError
+from contextualdag.estimators.fitting import Tables, filled_anew, fit_prepared, prepare, problem_of_fit
 from contextualdag.estimators.imputation import filled_by_context, filled_by_model
 
 SMALL = {"random_state": 0, "verbose": False, "hidden_layers": (16,), "n_members": 1, "structure": "varying"}
@@ -38,6 +39,20 @@ def test_expectations_are_those_of_the_normal_distribution():
         expected = means[i, m] + covariance[np.ix_(m, o)] @ np.linalg.solve(covariance[np.ix_(o, o)], (X - means)[i, o])
         assert np.allclose(found[i, m], expected)
         assert np.array_equal(found[i, o], X[i, o])
+
+
+def test_draws_have_the_moments_of_the_normal_distribution():
+    W = np.array([[0, 0.8, 0.5], [0, 0, -1.0], [0, 0, 0]])
+    scale, n = np.array([1, 0.5, 2]), 20_000
+    A = np.linalg.inv(np.eye(3) - W.T)
+    covariance = A @ np.diag(scale**2) @ A.T
+    X, observed = np.tile([0.0, 1.0, 0.0], (n, 1)), np.tile([False, True, False], (n, 1))
+    drawn = filled_by_model(X, observed, np.tile(W, (n, 1, 1)), np.zeros((n, 3)), scale, np.random.default_rng(0))
+    m, o = [0, 2], [1]
+    slope = covariance[np.ix_(m, o)] / covariance[1, 1]
+    assert np.allclose(drawn[:, m].mean(0), slope[:, 0], atol=0.05)
+    assert np.allclose(np.cov(drawn[:, m].T), covariance[np.ix_(m, m)] - slope @ covariance[np.ix_(o, m)], atol=0.1)
+    assert (drawn[:, 1] == 1).all()
 
 
 def test_means_follow_the_context():
@@ -96,6 +111,22 @@ def test_holes_in_a_validation_set_and_in_halves(holes, data):
     model = BootstrapDAG(FixedDAG(missing="impute", random_state=0), n_resamples=2, n_jobs=1, verbose=False)
     model.fit(pd.DataFrame(holes[:300]), data.Z[:300], pd.DataFrame(holes[300:]), data.Z[300:])
     assert np.isfinite(model.edge_probabilities(data.Z)).all()
+
+
+def test_every_half_is_filled_anew(holes, data):
+    model = FixedDAG(missing="impute", random_state=0)
+    prepared = prepare(model, Tables(holes, data.Z))
+    problem = problem_of_fit(prepared, fit_prepared(model, prepared))
+    first, second = filled_anew(problem, prepared.missing, model._solution, [0, 1])
+    X, Y = first.rows.X.numpy(), second.rows.X.numpy()
+    assert (np.isnan(holes).sum(), X.shape) == (prepared.missing.sum(), X.shape)
+    assert (X == Y)[~prepared.missing].all()
+    assert (X != Y)[prepared.missing].all()
+    assert (problem.rows.X.numpy() == X)[~prepared.missing].all()
+    spread = np.std(X[prepared.missing] - Y[prepared.missing])
+    assert 0.5 < spread / np.std(X) < 2
+    (same,) = filled_anew(problem, None, model._solution, [0])
+    assert same is problem
 
 
 def test_columns_without_values_are_named(data):

@@ -20,7 +20,7 @@ from contextualdag.estimators.base import GraphEstimator, parts
 from contextualdag.estimators.calibration import calibrated, interval
 from contextualdag.estimators.clustered import ClusteredDAG
 from contextualdag.estimators.contextual import ContextualDAG
-from contextualdag.estimators.fitting import Tables, fit_prepared, prepare, problem_of_fit
+from contextualdag.estimators.fitting import Tables, filled_anew, fit_prepared, prepare, problem_of_fit
 from contextualdag.estimators.fixed import FixedDAG
 from contextualdag.estimators.groups import check_enough
 from contextualdag.estimators.knowledge import Knowledge
@@ -60,8 +60,9 @@ class BootstrapDAG(GraphEstimator):
 
     The estimator is fitted to all rows, and then to random halves of them, two complementary halves at a time. How often an
     edge is found tells its probability. Halves are fitted with one network each, given the means, the noise scales and the
-    structure that all rows told; how many edges there are is selected anew in each. Everything an estimator can be asked,
-    such as `adjacency`, is answered by the fit to all rows.
+    structure that all rows told; how many edges there are is selected anew in each. Where missing values are imputed they
+    are drawn anew for each half, from what the fit to all rows says of them given the rest of the row. Everything an
+    estimator can be asked, such as `adjacency`, is answered by the fit to all rows.
 
     Parameters
     ----------
@@ -199,7 +200,11 @@ class BootstrapDAG(GraphEstimator):
         halves = half_samples(len(rows), self.n_resamples, seed, together)
         seeds = np.random.default_rng(seed).integers(2**31, size=len(halves)).tolist()
         structure = outcome.choice.structure
-        problems = [half_problem(problem, half, structure, own, together) for half, own in zip(halves, seeds, strict=True)]
+        anew = filled_anew(problem, prepared.missing, model._solution, seeds)
+        problems = [
+            half_problem(filled, half, structure, own, together)
+            for filled, half, own in zip(anew, halves, seeds, strict=True)
+        ]
         with ProgressDisplay(bool(self.verbose)) as display:
             display.start("half-samples", total=len(problems))
 

@@ -41,11 +41,14 @@ def filled_by_context(X: Array, Z: Array) -> Array:
     return np.where(np.isnan(X), features @ coefficients, X)
 
 
-def filled_by_model(X: Array, observed: Flags, W: Array, means: Array, noise_scale: Array) -> Array:
-    """X with the expectation given the observed values of its row where values are missing, under graphs W (n, p, p).
+def filled_by_model(
+    X: Array, observed: Flags, W: Array, means: Array, noise_scale: Array, rng: np.random.Generator | None = None
+) -> Array:
+    """X with missing values filled in, under graphs W (n, p, p): by expectations given the rest of the row, or draws.
 
     The inverse covariance is (I - W) diag(1 / s^2) (I - W)^T. Of a normal vector with inverse covariance A the missing part
-    has the mean given the rest -A_mm^{-1} A_mo x_o.
+    has the mean given the rest -A_mm^{-1} A_mo x_o and the covariance A_mm^{-1}; with A_mm = L L^T, L^{-T} u has that
+    covariance if u is standard normal. Draws have the right second moments, where expectations vary too little.
 
     Examples
     --------
@@ -66,6 +69,9 @@ def filled_by_model(X: Array, observed: Flags, W: Array, means: Array, noise_sca
         deviation = (X[rows] - means[rows]) * observed[rows]
         right = -missing * np.einsum("ijk,ik->ij", inverse, deviation)
         left = missing[:, :, None] * inverse * missing[:, None, :] + eye * (1 - missing)[:, None, :]
-        expected = means[rows] + np.linalg.solve(left, right[:, :, None])[:, :, 0]
-        filled[rows] = np.where(observed[rows], X[rows], expected)
+        found = means[rows] + np.linalg.solve(left, right[:, :, None])[:, :, 0]
+        if rng is not None:
+            root = np.linalg.cholesky(left).transpose(0, 2, 1)
+            found += np.linalg.solve(root, rng.standard_normal((*found.shape, 1)))[:, :, 0]
+        filled[rows] = np.where(observed[rows], X[rows], found)
     return filled
