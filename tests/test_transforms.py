@@ -73,6 +73,11 @@ def test_missing_values_stay_and_teach_nothing():
     assert (np.isnan(learned.back(moved)) == np.isnan(holes)).all()
 
 
+def test_a_column_without_values_is_left_to_others():
+    learned = Transforms.learn(np.full((5, 1), np.nan), ["a"], {"a": "normal-scores"})
+    assert not learned.change
+
+
 def test_normal_scores_of_new_values_stay_in_range_and_between():
     values = np.sort(RNG.lognormal(size=3000))
     learned = Transforms.learn(values[:, None], ["a"], {"a": "normal-scores"})

@@ -68,7 +68,8 @@ class Transforms:
         for position, values in enumerate(X.T):
             values = values[~np.isnan(values)]
             kind = kind_of(values)
-            transform = given.get(position, (_fitting(values, kind) if wanted != NONE else NONE))
+            transform = given.get(position, _fitting(values, kind) if wanted != NONE else NONE)
+            transform = transform if len(values) else NONE
             scores = _normal_scores(values) if transform == NORMAL_SCORES else (None, None)
             columns.append(Column(kind, transform, *scores))
         return cls(tuple(names), tuple(columns))
