@@ -43,6 +43,11 @@ def test_kinds_are_found_and_said(model):
     )
 
 
+def test_directions_between_binary_variables_are_in_doubt(table):
+    (said, *_) = remarks(FixedDAG(random_state=0).fit(table.assign(sex=np.arange(400) % 2)[["dose", "arm", "sex"]]))
+    assert said.endswith("The data hardly tell directions between two binary variables.")
+
+
 def test_weights_are_in_transformed_units(model, table):
     weights = model.edges(np.zeros((1, 0))).set_index(["source", "target"])["weight"]
     assert weights["dose", "response"] == pytest.approx(SLOPE, abs=0.1)

@@ -72,7 +72,8 @@ class Effects:
     """Methods of all estimators that say what follows if variables are set by intervention.
 
     They are causal if the graph is: there are no hidden common causes and the directions are right. Where the data do not
-    tell some directions, they are those of one DAG of the equivalence class, with a warning.
+    tell some directions, they are those of one DAG of the equivalence class, with a warning. Effects are in the units of the
+    weights, those of X as transformed (see `transforms_`); values and means are in those of X.
     """
 
     names_: list[str]

@@ -41,8 +41,11 @@ def _kinds(model: "GraphEstimator") -> list[str]:
     if transforms.change:
         changed = [name for name, transform in model.transforms_.items() if transform != NONE]
         said.append(f"Weights and effects are in transformed units of {_listed(changed)}.")
-    if BINARY in transforms.kinds:
+    n_binary = transforms.kinds.count(BINARY)
+    if n_binary:
         said.append("The weight of an edge into a binary variable is a difference of probability.")
+    if n_binary > 1:
+        said.append("The data hardly tell directions between two binary variables.")
     return [" ".join(said)]
 
 
