@@ -7,8 +7,8 @@ import pytest
 from contextualdag import BootstrapDAG, ClusteredDAG, ContextualDAG, FixedDAG
 from contextualdag.datasets import make_varying_dag
 from contextualdag.errors import InvalidInputError, InvalidParameterError
-from contextualdag.estimators.fitting import Tables, filled_anew, fit_prepared, prepare, problem_of_fit
-from contextualdag.estimators.imputation import filled_by_context, filled_by_model
+from contextualdag.estimators.fitting import Tables, fit_prepared, prepare, problem_of_fit
+from contextualdag.estimators.imputation import filled_anew, filled_by_context, filled_by_model
 
 SMALL = {"random_state": 0, "verbose": False, "hidden_layers": (16,), "n_members": 1, "structure": "varying"}
 

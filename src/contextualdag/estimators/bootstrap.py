@@ -20,9 +20,10 @@ from contextualdag.estimators.base import GraphEstimator, parts
 from contextualdag.estimators.calibration import calibrated, interval
 from contextualdag.estimators.clustered import ClusteredDAG
 from contextualdag.estimators.contextual import ContextualDAG
-from contextualdag.estimators.fitting import Tables, filled_anew, fit_prepared, prepare, problem_of_fit
+from contextualdag.estimators.fitting import Tables, fit_prepared, prepare, problem_of_fit
 from contextualdag.estimators.fixed import FixedDAG
 from contextualdag.estimators.groups import check_enough
+from contextualdag.estimators.imputation import filled_anew
 from contextualdag.estimators.knowledge import Knowledge
 from contextualdag.estimators.parameters import check
 from contextualdag.estimators.resamples import solve_resamples

@@ -2,11 +2,10 @@
 
 import contextlib
 import copy
-import itertools
 import os
 import secrets
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
@@ -37,13 +36,11 @@ from contextualdag.tables import (
 )
 from contextualdag.training.checkpoint import Checkpoint
 from contextualdag.training.data import Rows, Split
-from contextualdag.training.loss import residuals
 from contextualdag.training.noise import EQUAL, residual_scales
 from contextualdag.training.outliers import OUTLIER
 from contextualdag.training.problem import NetworkSettings, Outcome, Problem
 from contextualdag.training.recipe import learn
 from contextualdag.training.scales import divided
-from contextualdag.training.solution import Solution
 from contextualdag.training.structure import VARYING
 from contextualdag.transforms import Transforms
 
@@ -112,25 +109,6 @@ def fit_prepared(model: "GraphEstimator", prepared: "Prepared") -> Outcome:
 def problem_of_fit(prepared: "Prepared", outcome: Outcome) -> Problem:
     """The problem whose graphs were learned: without means, with weights of rows, divided by the scales of the noise."""
     return divided(replace(prepared.problem, split=outcome.split, checkpoint=None, observer=None), outcome.scale)
-
-
-def filled_anew(problem: Problem, missing: Flags | None, solution: Solution, seeds: Sequence[int]) -> Iterator[Problem]:
-    """A problem whose graphs were learned once for each seed, with missing values drawn anew from what the graphs say.
-
-    Graphs of half-samples then differ by as much as is unknown of what was missing.
-    """
-    if missing is None:
-        yield from itertools.repeat(problem, len(seeds))
-        return
-    rows = problem.rows
-    W = solution.graphs(rows.Z, rows.mask)
-    scale = residual_scales(residuals(rows.X, W), rows).cpu().numpy()
-    X, graphs = rows.X.double().cpu().numpy(), W.double().cpu().numpy()
-    n_train = len(problem.split.train)
-    for seed in seeds:
-        drawn = filled_by_model(X, ~missing, graphs, np.zeros_like(X), scale, np.random.default_rng(seed))
-        filled = replace(rows, X=torch.from_numpy(drawn).to(rows.X))
-        yield replace(problem, split=Split(filled[:n_train], filled[n_train:]))
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,21 @@ missing value given all others of its row under these graphs. A regression on al
 the same in all contexts.
 """
 
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
 import numpy as np
 import torch
 
 from contextualdag.checks import listed
 from contextualdag.errors import InvalidInputError
 from contextualdag.tables import Array, Flags
-from contextualdag.training.data import polynomials
+from contextualdag.training.data import Split, polynomials
+from contextualdag.training.loss import residuals
+from contextualdag.training.noise import residual_scales
+from contextualdag.training.problem import Problem
+from contextualdag.training.solution import Solution
 
 ERROR, IMPUTE = MISSING = ("error", "impute")
 FEWEST = 10  # values that a column has to have
@@ -75,3 +83,22 @@ def filled_by_model(
             found += np.linalg.solve(root, rng.standard_normal((*found.shape, 1)))[:, :, 0]
         filled[rows] = np.where(observed[rows], X[rows], found)
     return filled
+
+
+def filled_anew(problem: Problem, missing: Flags | None, solution: Solution, seeds: Sequence[int]) -> Iterator[Problem]:
+    """A problem whose graphs were learned once for each seed, with missing values drawn anew from what the graphs say.
+
+    Graphs of half-samples then differ by as much as is unknown of what was missing.
+    """
+    if missing is None:
+        yield from itertools.repeat(problem, len(seeds))
+        return
+    rows = problem.rows
+    W = solution.graphs(rows.Z, rows.mask)
+    scale = residual_scales(residuals(rows.X, W), rows).cpu().numpy()
+    X, graphs = rows.X.double().cpu().numpy(), W.double().cpu().numpy()
+    n_train = len(problem.split.train)
+    for seed in seeds:
+        drawn = filled_by_model(X, ~missing, graphs, np.zeros_like(X), scale, np.random.default_rng(seed))
+        filled = replace(rows, X=torch.from_numpy(drawn).to(rows.X))
+        yield replace(problem, split=Split(filled[:n_train], filled[n_train:]))
