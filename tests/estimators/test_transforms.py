@@ -1,6 +1,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 from contextualdag import BootstrapDAG, ClusteredDAG, ContextualDAG, FixedDAG, SortedDAG
 from contextualdag.datasets import make_fixed_dag, make_varying_dag
@@ -101,7 +102,7 @@ def test_saved_and_loaded(table, tmp_path):
     model = model_of(table, transform={"dose": "normal-scores"})
     model.save(tmp_path / "model")
     loaded = FixedDAG.load(tmp_path / "model")
-    assert loaded.transform == {"dose": "normal-scores"}
+    assert loaded.get_params()["transform"] == {"dose": "normal-scores"}
     assert (loaded.kinds_, loaded.transforms_) == (model.kinds_, model.transforms_)
     Z = np.zeros((5, 0))
     assert (loaded.sample(Z, random_state=0) == model.sample(Z, random_state=0)).all()
@@ -144,9 +145,16 @@ def test_columns_of_arrays_are_named_by_number(table):
 
 def test_all_estimators_take_transforms_and_the_paper_has_none():
     for kind in (ContextualDAG, FixedDAG, ClusteredDAG, SortedDAG):
-        assert kind().transform == "auto"
-        assert kind.paper().transform == "none"
-    assert BootstrapDAG(FixedDAG(transform="none")).transform == "none"
+        assert kind().get_params()["transform"] == "auto"
+        assert kind.paper().get_params()["transform"] == "none"
+    assert BootstrapDAG(FixedDAG(transform="none")).get_params()["estimator__transform"] == "none"
+
+
+def test_no_estimator_is_taken_for_a_transformer_of_scikit_learn():
+    model = clone(FixedDAG(transform={"a": "log"})).set_params(transform="none")
+    assert model.get_params()["transform"] == "none"
+    for one in (model, BootstrapDAG(model)):
+        assert not hasattr(one, "transform")
 
 
 @pytest.mark.slow

@@ -56,7 +56,6 @@ class GraphEstimator(NotebookSummary, Summary, Pictures, Effects, Doors, BaseEst
     tiers: Iterable[Iterable[Node]] | None
     cyclic: Mapping[str, float] | None
     missing: str
-    transform: str | Mapping[str, str]
     validation_fraction: float
     device: str
     random_state: int | None
@@ -93,6 +92,23 @@ class GraphEstimator(NotebookSummary, Summary, Pictures, Effects, Doors, BaseEst
     def _knowledge(self, names: list[str]) -> Knowledge:
         """Edges that are allowed and edges that are required."""
         return Knowledge.read(names, type(self).__name__, self.forbidden_edges, self.required_edges, self.tiers)
+
+    @property
+    def transform(self) -> str | Mapping[str, str]:
+        """Not to be read: scikit-learn takes whatever has an attribute `transform` for a transformer."""
+        raise AttributeError("The parameter 'transform' is read by get_params()['transform'].")
+
+    @transform.setter
+    def transform(self, value: str | Mapping[str, str]) -> None:
+        self.__dict__["transform"] = value
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters of the estimator, and with `deep` those of an estimator among them, as scikit-learn has them."""
+        found = {name: vars(self)[name] for name in self._get_param_names()}
+        if deep:
+            inner = {name: value for name, value in found.items() if isinstance(value, GraphEstimator)}
+            found |= {f"{name}__{key}": value for name, one in inner.items() for key, value in one.get_params().items()}
+        return found
 
     @property
     def n_features_in_(self) -> int:

@@ -128,7 +128,7 @@ class BootstrapDAG(GraphEstimator):
     _wraps = WRAPPED
     intercept, noise, robust = _of_estimator("intercept"), _of_estimator("noise"), _of_estimator("robust")
     validation_fraction, device = _of_estimator("validation_fraction"), _of_estimator("device")
-    missing, transform = _of_estimator("missing"), _of_estimator("transform")
+    missing = _of_estimator("missing")
     estimator_: GraphEstimator
     _resamples: tuple[Solution, ...]
     _voting: Solution  # of the fit to all rows as it was selected first: its members vote together with the halves

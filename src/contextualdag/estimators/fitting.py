@@ -163,7 +163,7 @@ def prepare(model: "GraphEstimator", tables: Tables) -> Prepared:
     check_aligned(tables.X_val, tables.Z_val, "X_val", "Z_val")
     tables, weight, weight_val, numbers = rows_that_count(tables)
     X, names = read_variables(tables.X, with_missing=model.missing == IMPUTE)
-    transforms = Transforms.learn(X, names, model.transform)
+    transforms = Transforms.learn(X, names, model.get_params(deep=False)["transform"])
     all_rows, X = X, transforms.forward(X, "X")
     encoder = _learn_encoder(tables.Z, model.cyclic)
     Z = encoder.encode(X if tables.Z is None else tables.Z)

@@ -75,7 +75,7 @@ def check_shared_parameters(model: "GraphEstimator") -> None:
     )
     check(model, periods, "cyclic", "None or a dict of names of context features and positive periods, such as {'hour': 24}")
     check(model, is_one_of(model.missing, MISSING), "missing", f"one of {list(MISSING)}")
-    check_transform(model.transform, type(model).__name__)
+    check_transform(model.get_params(deep=False)["transform"], type(model).__name__)
     seed = model.random_state
     check(model, seed is None or (is_integer(seed) and seed >= 0), "random_state", "None or an integer of at least 0")
     check(model, isinstance(model.device, str), "device", "'auto' or the name of a device")
