@@ -38,6 +38,9 @@ VARIANTS = {
     "other-units": "every column in units of its own (factors .1 to 10)",
     "heavy-tails": "noise of Student's distribution, three degrees of freedom",
     "outliers": "one row in a hundred multiplied by ten",
+    "binary": "a third of the variables cut at the median",
+    "counts": "a third of the variables counts",
+    "missing": "one value in ten missing",
 }
 
 

@@ -7,9 +7,11 @@ more context features. The variants have the same graphs and noise and drop, one
 import functools
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from benchmarks.peers.environment import CONTEXTUALIZED, make_environment
@@ -50,6 +52,9 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "other-units": {"units": 1.0},
     "heavy-tails": {"degrees_of_freedom": 3.0},
     "outliers": {"outliers": 0.01},
+    "binary": {"binary": 1 / 3},
+    "counts": {"counts": 1 / 3},
+    "missing": {"missing": 0.1},
 }
 SIZES = ((1000, 20, 2), (1000, 10, 2), (316, 20, 2), (1000, 20, 5))  # n, p, m; the variants have the first
 QUICK_SIZES = ((316, 10, 2),)
@@ -96,6 +101,8 @@ def run_peer_cell(
 ) -> list[dict[str, Any]]:
     """Fit one method to one data set and score it on test data of the same size.
 
+    Missing values are imputed by our estimator, and column means for the others.
+
     Two rows, as from `run_cell`: "default", and "given" the true number of edges of the validation set. Our estimator
     selects that point of its path; the others drop their smallest weights.
 
@@ -124,6 +131,8 @@ def run_peer_cell(
     of_data = {name: value for name, value in cell.items() if name != "variant"}
     data, seed = simulate(of_data, **VARIANTS[cell["variant"]])
     n = cell["n"]
+    if cell["method"] != "ours":
+        data = replace(data, X=np.where(np.isnan(data.X), np.nanmean(data.X[: 2 * n], axis=0), data.X))
     train, validation, test = data[:n], data[n : 2 * n], data[2 * n :]
     n_edges = float((validation.W != 0).sum()) / n
     problem = Problem(train, validation, test, n_edges, seed, device, threads, Path(cache))

@@ -139,7 +139,7 @@ def _cut(weights: Array, threshold: float) -> Array:
 def _ours(problem: Problem) -> Answer:
     train, validation, Z = problem.train, problem.validation, problem.test.Z
     start = time.perf_counter()
-    model = ContextualDAG(random_state=problem.seed, device=problem.device, verbose=False)
+    model = ContextualDAG(missing="impute", random_state=problem.seed, device=problem.device, verbose=False)
     model.fit(train.X, train.Z, validation.X, validation.Z)
     fitted = time.perf_counter()
     default = model.adjacency(Z)

@@ -228,6 +228,9 @@ def test_parquet(table):
         (["--context", "age", "--method", "best"], "'best'"),
         (["--context", "age", "--cyclic", "age"], "A name and its period were expected, such as hour=24. Got 'age'."),
         (["--context", "age", "--cyclic", "agee=24"], "'agee' is not in --context. Did you mean 'age'? It has: 'age'."),
+        (["--context", "age", "--transform", "mood"], "such as crp=log, or one word, auto or none, for all. Got 'mood'."),
+        (["--context", "age", "--transform", "mood=ln"], "The transforms are: none, log, log1p, normal-scores."),
+        (["--context", "age", "--transform", "mood=log", "--transform", "mood=none"], "--transform: 'mood' is given twice."),
         (["--context", "age,site", "--categorical", "site", "--cyclic", "site=2"], "'site' is in --categorical, too"),
     ],
 )
@@ -471,6 +474,22 @@ def test_ctrl_c_before_anything_is_kept(monkeypatch):
     result = invoke("data.csv", "--method", "fixed", "--out", "model")
     assert result.exit_code == 130
     assert result.stderr.endswith("Stopped. Nothing was written; run the same command to start again.\n")
+
+
+@pytest.mark.slow
+def test_kinds_of_variables_are_told_and_can_be_said(table):
+    rng = np.random.default_rng(0)
+    table.assign(crp=np.exp(table["mood"]), ill=rng.integers(0, 2, N), **{"a=b": rng.poisson(3, N)}).to_csv("kinds.csv")
+    given = ("kinds.csv", "--context", "age", "--nodes", "sleep,crp,ill,a=b", "--method", "fixed", "--out")
+    done = invoke(*given, "model")
+    assert "Variables: 1 binary, 1 count: log1p, 1 skewed: log. Weights and effects are in transformed" in done.stdout
+    told = json.loads(invoke(*given, "a", "--json", "--transform", "crp=normal-scores", "--transform", "a=b=none").stdout)
+    assert told["kinds"] == {"sleep": "continuous", "crp": "skewed", "ill": "binary", "a=b": "count"}
+    assert told["transforms"] == {"sleep": "none", "crp": "normal-scores", "ill": "none", "a=b": "none"}
+    none = json.loads(invoke(*given, "b", "--json", "--transform", "none").stdout)
+    assert set(none["transforms"].values()) == {"none"}
+    assert "'sleep' of X has" in words(invoke(*given, "c", "--transform", "sleep=log"))
+    assert "Did you mean 'crp'?" in words(invoke(*given, "c", "--transform", "crb=log"))
 
 
 @pytest.mark.slow

@@ -1,3 +1,4 @@
+import io
 import json
 import re
 from pathlib import Path
@@ -78,6 +79,14 @@ def test_a_context_from_the_command_line(model):
     assert graph["outside"] is False
     context = pd.DataFrame({"age": [25.0], "site": ["2"]})
     pd.testing.assert_frame_equal(pd.DataFrame(graph["edges"]), model.edges(context).drop(columns="sample"))
+
+
+def test_weights_in_standard_deviations(model):
+    shown = [pd.read_csv(io.StringIO(invoke("--format", "csv", *more).stdout)) for more in ([], ["--standardised"])]
+    context = model.typical_context()
+    for table, standardised in zip(shown, (False, True), strict=True):
+        assert table["weight"].tolist() == pytest.approx(model.edges(context, standardised)["weight"].tolist())
+    assert shown[0]["weight"].tolist() != shown[1]["weight"].tolist()
 
 
 def test_contexts_outside_the_data_are_marked(table):

@@ -42,6 +42,21 @@ def test_the_table_is_that_of_the_library(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["sub", "truth.csv"]
 
 
+def test_persons_and_interventions_are_columns():
+    options = ["--binary", "0.2", "--counts", "0.4", "--missing", "0.1", "--missing-by-value"]
+    result = invoke("--out", "a.csv", "--samples", "60", "--interventions", "0.4", "--group-size", "3", *options)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines()[-1] == (
+        "Next: contextualdag fit a.csv --context z1,z2 --impute --interventions intervened --groups person --out model"
+    )
+    given = {"binary": 0.2, "counts": 0.4, "missing": 0.1, "missing_by_value": True, "interventions": 0.4, "group_size": 3}
+    data, table = make_varying_dag(60, 5, n_edges=5, random_state=0, **given), pd.read_csv("a.csv")
+    np.testing.assert_allclose(table.iloc[:, :5], data.X)
+    assert table["person"].tolist() == data.groups.tolist()
+    targets = table["intervened"].fillna("").str.split(";")
+    assert [[name in names for name in data.names] for names in targets] == data.interventions.tolist()
+
+
 def test_options_reach_the_design():
     hard = [
         "--noise-scale",

@@ -18,6 +18,7 @@ from contextualdag.cli.options import (
     OverwriteOption,
     check_device,
     read_periods,
+    read_transforms,
     split_names,
 )
 from contextualdag.cli.row_columns import GroupsOption, InterventionsOption, RowColumns, WeightOption
@@ -168,6 +169,15 @@ def fit(
             help="Fill in missing values of the variables by what a quick fit expects of them; they are never scored.",
         ),
     ] = False,
+    transform: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=KIND",
+            show_default="auto",
+            help="What is done to a variable first: log, log1p, normal-scores or none, such as crp=log; repeat the option "
+            "for several. Other variables: logarithms of counts and of clearly skewed positive ones. 'none' for all.",
+        ),
+    ] = None,
     delimiter: DelimiterOption = None,
     decimal: DecimalOption = ".",
     overwrite: OverwriteOption = False,
@@ -211,6 +221,7 @@ def fit(
         "random_state": seed,
         "device": check_device(device),
         "missing": "impute" if impute else "error",
+        "transform": read_transforms(transform),
         **read_knowledge(tiers, forbid, require, knowledge),
     }
     variables, features = split_names(nodes, "--nodes"), split_names(context, "--context")

@@ -55,6 +55,8 @@ def summarise(model: "GraphEstimator", data: "FitData", out: Path, seconds: floa
         "variables": list(data.X.columns),
         "context": [] if data.Z is None else list(data.Z.columns),
         "left_out": data.left_out,
+        "kinds": model.kinds_,
+        "transforms": model.transforms_,
         "selection": fitted.selection,
         "half_samples": model.n_resamples_ if isinstance(model, BootstrapDAG) else 0,
         "noise": model.noise_,

@@ -40,6 +40,10 @@ def graphs(
             help="Graphs of the edges with a probability of at least P instead, for models of fit --bootstrap.",
         ),
     ] = None,
+    standardised: Annotated[
+        bool,
+        typer.Option("--standardised", help="Weights in standard deviations of the variables instead of their units."),
+    ] = False,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -99,7 +103,7 @@ def graphs(
     else:
         Z = contexts_from_file(loaded, contexts, delimiter, decimal)
     shown = fewer if fewer is not None and kind is None else loaded
-    found = Graphs(loaded.names_, Z, loaded.is_outside(Z), shown.edges(Z))
+    found = Graphs(loaded.names_, Z, loaded.is_outside(Z), shown.edges(Z, standardised))
     if kind is None:
         if fewer is not None:
             typer.echo(f"{in_words(loaded, fewer)}. These are shown; --explained 1 shows all.")

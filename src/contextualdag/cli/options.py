@@ -76,6 +76,31 @@ def read_periods(pairs: Sequence[str] | None) -> dict[str, float]:
     return found
 
 
+def read_transforms(pairs: Sequence[str] | None) -> str | dict[str, str]:
+    """The transforms of variables, from ``name=transform`` pairs, or one word for all of them."""
+    from contextualdag.transforms import AUTO, NONE, TRANSFORMS
+
+    words = [pair for pair in pairs or [] if pair in (AUTO, NONE)]
+    if len(words) == len(pairs or []) <= 1:
+        return words[0] if words else AUTO
+    found: dict[str, str] = {}
+    for pair in pairs or []:
+        name, _, transform = (part.strip() for part in pair.rpartition("="))
+        if not name or transform not in TRANSFORMS:
+            raise _bad_transform(
+                f"A variable and its transform were expected, such as crp=log, or one word, auto or none, for all. Got "
+                f"{pair!r}. The transforms are: {', '.join(TRANSFORMS)}."
+            )
+        if name in found:
+            raise _bad_transform(f"'{name}' is given twice.")
+        found[name] = transform
+    return found
+
+
+def _bad_transform(sentence: str) -> typer.BadParameter:
+    return typer.BadParameter(sentence, param_hint="--transform")
+
+
 def _bad_period(sentence: str) -> typer.BadParameter:
     return typer.BadParameter(sentence, param_hint="--cyclic")
 

@@ -18,9 +18,11 @@ ONLY = {
     "varying": (
         *("active", "mean_shift", "weak_edges", "context_correlation"),
         *("degrees_of_freedom", "units", "outliers", "reversals"),
+        *("binary", "counts", "missing", "missing_by_value", "interventions", "group_size"),
     ),
     "fixed": ("weight",),
 }
+INTERVENED, PERSON = "intervened", "person"  # columns of simulated tables
 
 
 def simulate(
@@ -85,6 +87,39 @@ def simulate(
             metavar="SHARE", show_default="1", help="Varying: share of pairs whose edge is reversed; 0 for one order."
         ),
     ] = None,
+    binary: Annotated[
+        float | None,
+        typer.Option(
+            min=0, max=1, metavar="SHARE", show_default="0", help="Varying: share of the variables cut at their median."
+        ),
+    ] = None,
+    counts: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, metavar="SHARE", show_default="0", help="Varying: share of variables that are counts."),
+    ] = None,
+    missing: Annotated[
+        float | None,
+        typer.Option(metavar="SHARE", show_default="0", help="Varying: share of the values that are missing."),
+    ] = None,
+    missing_by_value: Annotated[
+        bool, typer.Option("--missing-by-value", help="Varying: large values are missing more often.")
+    ] = False,
+    interventions: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            max=1,
+            metavar="SHARE",
+            show_default="0",
+            help=f"Varying: share of the variables that are set in a fifth of the rows; the column {INTERVENED} names them.",
+        ),
+    ] = None,
+    group_size: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", show_default="1", help=f"Varying: rows of one person; the column {PERSON} says whose."
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="The same seed gives the same data.")] = 0,
     overwrite: OverwriteOption = False,
 ) -> None:
@@ -103,8 +138,11 @@ def simulate(
 
     given = {"active": active, "weight": weight, "mean_shift": mean_shift, "context_correlation": context_correlation}
     given |= {"degrees_of_freedom": degrees_of_freedom, "units": units, "outliers": outliers, "reversals": reversals}
+    given |= {"binary": binary, "counts": counts, "missing": missing, "interventions": interventions}
+    given |= {"group_size": group_size}
     options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     options |= {"weak_edges": True} if weak_edges else {}
+    options |= {"missing_by_value": True} if missing_by_value else {}
     options |= {"noise_scale": noise_scale} if noise_scale is not None else {}
     for other, names in ONLY.items():
         without_effect = [name for name in names if other != design and name in options]
@@ -135,7 +173,10 @@ def simulate(
     typer.echo(f"{out}: {samples} rows of {_span(list(data.names))} in the context {_span(context)}.")
     if truth is not None:
         typer.echo(f"{truth}: {len(tables[0])} true edges, {len(tables[0]) / samples:.1f} per row.")
-    typer.echo(f"Next: contextualdag fit {shlex.quote(str(out))} --context {','.join(context)} --out model")
+    more = " --impute" if missing else ""
+    more += "" if data.interventions is None else f" --interventions {INTERVENED}"
+    more += "" if data.groups is None else f" --groups {PERSON}"
+    typer.echo(f"Next: contextualdag fit {shlex.quote(str(out))} --context {','.join(context)}{more} --out model")
 
 
 def demo(
@@ -178,10 +219,18 @@ def _span(names: list[str]) -> str:
 
 
 def _rows(data: "Dataset") -> "pandas.DataFrame":
+    import numpy as np
     import pandas as pd
 
+    from contextualdag.estimators.experiments import SEPARATOR
+
     names = [*data.names, *(f"z{k + 1}" for k in range(data.Z.shape[1]))]
-    return pd.concat([pd.DataFrame(data.X), pd.DataFrame(data.Z)], axis=1).set_axis(names, axis=1)
+    table = pd.concat([pd.DataFrame(data.X), pd.DataFrame(data.Z)], axis=1).set_axis(names, axis=1)
+    if data.groups is not None:
+        table[PERSON] = data.groups
+    if data.interventions is not None:
+        table[INTERVENED] = [SEPARATOR.join(np.array(data.names)[targets]) for targets in data.interventions]
+    return table
 
 
 def _true_edges(data: "Dataset") -> "pandas.DataFrame":

@@ -3,17 +3,19 @@
 import functools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, ParamSpec
 
 import numpy as np
 from numpy.typing import NDArray
 
 from contextualdag.checks import generator, is_count, is_finite, is_flag, is_integer, is_number, is_one_of, require
+from contextualdag.datasets.observed import MOST_BY_VALUE, cut_and_counted, drawn_targets, of_persons, persons, with_holes
+from contextualdag.datasets.skeletons import SKELETONS
 from contextualdag.errors import InvalidParameterError
 
 Array = NDArray[np.float64]
-Pairs = tuple[NDArray[np.intp], NDArray[np.intp]]
+Flags = NDArray[np.bool_]
 Graph = Literal["erdos-renyi", "scale-free"]
 NoiseScale = Literal["equal"] | tuple[float, float]
 OUTLYING = 10.0  # factor of rows that are made outliers
@@ -31,7 +33,8 @@ def _finite(make: "Callable[Parameters, Dataset]") -> "Callable[Parameters, Data
         try:
             with np.errstate(all="ignore"):
                 data = make(*arguments, **named)
-            problem = "" if np.isfinite(data.X).all() and np.isfinite(data.W).all() else "numbers are not finite"
+            there = data.X[~np.isnan(data.X)] if named.get("missing") else data.X
+            problem = "" if np.isfinite(there).all() and np.isfinite(data.W).all() else "numbers are not finite"
         except InvalidParameterError:
             raise
         except (
@@ -62,18 +65,25 @@ class Dataset:
         True weights; ``W[i, j, k]`` is the effect of variable j on k in sample i.
     names : tuple of str
         Names of the variables.
+    groups : array of int, shape (n,), optional
+        The person that each row belongs to, where there are several rows of a person.
+    interventions : array of bool, shape (n, p), optional
+        Which variables were set by an experiment, where there was one. W are the graphs without.
     """
 
     X: Array
     Z: Array
     W: Array
     names: tuple[str, ...]
+    groups: NDArray[np.int64] | None = None
+    interventions: Flags | None = None
 
     def __len__(self) -> int:
         return len(self.X)
 
     def __getitem__(self, rows: slice) -> "Dataset":
-        return Dataset(self.X[rows], self.Z[rows], self.W[rows], self.names)
+        of_rows = {name: getattr(self, name) for name in ("X", "Z", "W", "groups", "interventions")}
+        return replace(self, **{name: values[rows] for name, values in of_rows.items() if values is not None})
 
 
 @_finite
@@ -94,6 +104,12 @@ def make_varying_dag(
     units: float = 0.0,
     outliers: float = 0.0,
     reversals: bool | float = True,
+    binary: float = 0.0,
+    counts: float = 0.0,
+    missing: float = 0.0,
+    missing_by_value: bool = False,
+    interventions: float = 0.0,
+    group_size: int = 1,
     random_state: int | np.random.Generator | None = None,
 ) -> Dataset:
     r"""Simulate the paper's varying design, in which edges appear, disappear and are reversed with the context.
@@ -188,6 +204,12 @@ def make_varying_dag(
         units=units,
         outliers=outliers,
         reversals=reversals,
+        binary=binary,
+        counts=counts,
+        missing=missing,
+        missing_by_value=missing_by_value,
+        interventions=interventions,
+        group_size=group_size,
     )
     # Present seeds must keep their data: what is drawn for an option is drawn last, and only if it is asked for.
     rng = generator(random_state, "make_varying_dag")
@@ -203,6 +225,12 @@ def make_varying_dag(
     factors = 10 ** rng.uniform(-units, units, size=n_nodes) if units else np.ones(n_nodes)
     size_of_row = np.where(rng.random(n_samples) < outliers, OUTLYING, 1.0) if outliers else np.ones(n_samples)
     fixed = _fixed_direction(reversals, j, k, n_nodes, rng)
+    groups, targets = None, None
+    if group_size > 1:
+        groups = persons(n_samples, group_size)
+        Z, noise = of_persons(Z, noise, groups, rng)
+    if interventions:
+        targets, values = drawn_targets(interventions, (n_samples, n_nodes), rng)
 
     distance = np.linalg.norm(Z[:, None] - centres, axis=2)
     d = distance[:, j] - distance[:, k]
@@ -211,9 +239,15 @@ def make_varying_dag(
     W = np.zeros((n_samples, n_nodes, n_nodes))
     W[:, j, k] = np.where(d > smallest, factor * d, 0)
     W[:, k, j] = np.where(-d > smallest, factor * -d, 0)
-    X = np.linalg.solve(np.eye(n_nodes) - W.transpose(0, 2, 1), noise[:, :, None])[:, :, 0] + Z @ shift
-    data = _dataset(X * size_of_row[:, None], Z, W, standardise)
-    return Dataset(data.X * factors, data.Z, data.W * (factors / factors[:, None]), data.names) if units else data
+    X = _solved(W, noise) if targets is None else _solved(W * ~targets[:, None], np.where(targets, values, noise))
+    seen = X + Z @ shift
+    data = _dataset(seen * size_of_row[:, None], Z, W, standardise)
+    data = replace(data, groups=groups, interventions=targets)
+    if units:
+        data = replace(data, X=data.X * factors, W=data.W * (factors / factors[:, None]))
+    if binary or counts:
+        data = replace(data, X=cut_and_counted(data.X, seen, binary, counts, rng))
+    return replace(data, X=with_holes(data.X, missing, missing_by_value, rng)) if missing else data
 
 
 @_finite
@@ -284,32 +318,6 @@ def make_fixed_dag(
     return _dataset(X, Z, np.tile(W, (n_samples, 1, 1)), standardise)
 
 
-def erdos_renyi(n_nodes: int, n_edges: int, rng: np.random.Generator) -> Pairs:
-    """Draw `n_edges` distinct pairs of nodes, each as likely as any other."""
-    sources, targets = np.triu_indices(n_nodes, k=1)
-    drawn = rng.choice(len(sources), size=n_edges, replace=False)
-    return sources[drawn], targets[drawn]
-
-
-def scale_free(n_nodes: int, n_edges: int, rng: np.random.Generator) -> Pairs:
-    """Draw `n_edges` distinct pairs of nodes by the static model of Goh, Kahng and Kim (2001), with exponent 2.
-
-    The node of rank r = 1, ..., p has weight r^(-1/(2 - 1)) = 1/r, and a pair is drawn with probability proportional to the
-    product of its weights; pairs that were drawn before are drawn again. The correction for finite size of Cho et al. (2009)
-    vanishes at exponent 2. Ranks are assigned at random, so that the hub is not always the same variable.
-    """
-    sources, targets = np.triu_indices(n_nodes, k=1)
-    if n_edges == 0:
-        return sources[:0], targets[:0]  # a single node has no pair, and no probabilities
-    weights = 1 / (1 + rng.permutation(n_nodes))
-    products = weights[sources] * weights[targets]
-    drawn = rng.choice(len(sources), size=n_edges, replace=False, p=products / products.sum())
-    return sources[drawn], targets[drawn]
-
-
-SKELETONS = {"erdos-renyi": erdos_renyi, "scale-free": scale_free}
-
-
 def _is_noise_scale(value: Any) -> bool:
     if isinstance(value, str):
         return value == "equal"
@@ -337,6 +345,12 @@ _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "degrees_of_freedom": (lambda value: is_number(value, 0, math.inf, low_open=True), "a number above 0, or infinity"),
     "units": (lambda value: is_number(value, 0, 100), "a number in [0, 100]"),
     "outliers": (lambda value: is_number(value, 0, 1, high_open=True), "a number in [0, 1)"),
+    "binary": (lambda value: is_number(value, 0, 1), "in [0, 1]"),
+    "counts": (lambda value: is_number(value, 0, 1), "in [0, 1]"),
+    "missing": (lambda value: is_number(value, 0, 1, high_open=True), "a number in [0, 1)"),
+    "missing_by_value": (is_flag, "True or False"),
+    "interventions": (lambda value: is_number(value, 0, 1), "in [0, 1]"),
+    "group_size": (is_count, "an integer of at least 1"),
     "reversals": (lambda value: is_flag(value) or is_number(value, 0, 1), "True, False or a number in [0, 1]"),
 }
 
@@ -349,8 +363,24 @@ def _check_design(function: str, *, n_nodes: Any, n_edges: Any, **others: Any) -
     n_pairs = n_nodes * (n_nodes - 1) // 2
     known = is_integer(n_edges) and 0 <= n_edges <= n_pairs
     require(known, "n_edges", function, f"from 0 to {n_pairs}, the pairs of {n_nodes} nodes", n_edges)
+    if others.get("binary", 0) + others.get("counts", 0) > 1:
+        require(
+            False,
+            "counts",
+            function,
+            f"at most {1 - others['binary']:g} where binary is {others['binary']:g}",
+            others["counts"],
+        )
+    if others.get("missing_by_value") and others["missing"] > MOST_BY_VALUE:
+        require(False, "missing", function, f"at most {MOST_BY_VALUE} with missing_by_value", others["missing"])
     if others["standardise"] and others["n_samples"] == 1:
         require(False, "n_samples", function, "at least 2 where X is standardised", 1)
+
+
+def _solved(W: Array, noise: Array) -> Array:
+    """The x of every row with x = W^T x + noise."""
+    A = np.eye(W.shape[1]) - W.transpose(0, 2, 1)
+    return np.asarray(np.linalg.solve(A, noise[:, :, None])[:, :, 0], dtype=np.float64)
 
 
 def _dataset(X: NDArray[np.floating], Z: Array, W: Array, standardise: bool) -> Dataset:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contextualdag.errors import InvalidInputError
-from contextualdag.tables import Array, Flags, check_aligned, check_same_samples, read_columns
+from contextualdag.tables import Array, Flags, check_aligned, check_same_samples
 from contextualdag.training.loss import array_residuals
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class FittedRows:
         if Z is None and model.context_features_:
             raise InvalidInputError("Z is missing: this model was fitted with contexts, so it needs them.")
         check_aligned(X, Z)
-        values = read_columns(X, model.names_, "X", type(model).__name__)
+        values = model._read(X)
         contexts = model._encode(values if Z is None else Z)
         check_same_samples(values, contexts)
         p = len(model.names_)

@@ -97,6 +97,23 @@ class GraphEstimator(NotebookSummary, Summary, Pictures, Effects, Doors, BaseEst
         return Knowledge.read(names, type(self).__name__, self.forbidden_edges, self.required_edges, self.tiers)
 
     @property
+    def transform(self) -> str | Mapping[str, str]:
+        """Not to be read: scikit-learn takes whatever has an attribute `transform` for a transformer."""
+        raise AttributeError("The parameter 'transform' is read by get_params()['transform'].")
+
+    @transform.setter
+    def transform(self, value: str | Mapping[str, str]) -> None:
+        self.__dict__["transform"] = value
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters of the estimator, and with `deep` those of an estimator among them, as scikit-learn has them."""
+        found = {name: vars(self)[name] for name in self._get_param_names()}
+        if deep:
+            inner = {name: value for name, value in found.items() if isinstance(value, GraphEstimator)}
+            found |= {f"{name}__{key}": value for name, one in inner.items() for key, value in one.get_params().items()}
+        return found
+
+    @property
     def n_features_in_(self) -> int:
         """Number of variables, under scikit-learn's name."""
         if not hasattr(self, "names_"):
@@ -118,6 +135,18 @@ class GraphEstimator(NotebookSummary, Summary, Pictures, Effects, Doors, BaseEst
         """Whether graphs differ from context to context; False where there is one graph for all."""
         self._require_fit()
         return self._solution.varies
+
+    @property
+    def kinds_(self) -> dict[str, str]:
+        """What each variable seems to be: "binary", "ordinal", "count", "skewed" or "continuous"."""
+        self._require_fit()
+        return dict(zip(self.names_, self._preparation.transforms.kinds, strict=True))
+
+    @property
+    def transforms_(self) -> dict[str, str]:
+        """How each variable was transformed: "none", "log", "log1p" or "normal-scores"."""
+        self._require_fit()
+        return dict(zip(self.names_, self._preparation.transforms.names_of_transforms, strict=True))
 
     @property
     def held_out_score_(self) -> float:
@@ -259,13 +288,17 @@ class GraphEstimator(NotebookSummary, Summary, Pictures, Effects, Doors, BaseEst
         encoded = self._encode(Z)
         return self._preparation.contexts.outside(encoded)
 
-    def adjacency(self, Z: Any) -> Array:
+    def adjacency(self, Z: Any, standardised: bool = False) -> Array:
         """Graphs of given contexts.
 
         Parameters
         ----------
         Z : array or DataFrame of shape (n, m)
             Contexts.
+        standardised : bool, default=False
+            Whether weights are in standard deviations of the variables over the rows of the fit: for one standard deviation
+            more of j, variable k changes by so many of its own. Otherwise they are in the units of X, as transformed (see
+            `transforms_`); those of edges into binary variables are differences of probability.
 
         Returns
         -------
@@ -273,15 +306,18 @@ class GraphEstimator(NotebookSummary, Summary, Pictures, Effects, Doors, BaseEst
             ``W[i, j, k]`` is the effect of variable j on k in context i. Every ``W[i]`` is acyclic.
         """
         Z = self._encode(Z)
-        return np.concatenate([self._weights(part) for part in parts(Z)])
+        unit = self._unit(standardised)
+        return np.concatenate([self._weights(part) * unit for part in parts(Z)])
 
-    def edges(self, Z: Any) -> "pandas.DataFrame":
+    def edges(self, Z: Any, standardised: bool = False) -> "pandas.DataFrame":
         """Edges of given contexts as a table, built without holding all graphs at once.
 
         Parameters
         ----------
         Z : array or DataFrame of shape (n, m)
             Contexts.
+        standardised : bool, default=False
+            Whether weights are in standard deviations, as for `adjacency`.
 
         Returns
         -------
@@ -292,10 +328,10 @@ class GraphEstimator(NotebookSummary, Summary, Pictures, Effects, Doors, BaseEst
         import pandas as pd
 
         Z = self._encode(Z)
-        names, undirected = np.array(self.names_, dtype=object), self._undirected()
+        names, undirected, unit = np.array(self.names_, dtype=object), self._undirected(), self._unit(standardised)
         tables, first = [], 0
         for part in parts(Z):
-            W = self._weights(part)
+            W = self._weights(part) * unit
             sample, source, target = np.nonzero(W)
             columns = {"sample": first + sample, "source": names[source], "target": names[target]}
             columns |= {"weight": W[sample, source, target], "directed": ~undirected[source, target]}
@@ -305,6 +341,8 @@ class GraphEstimator(NotebookSummary, Summary, Pictures, Effects, Doors, BaseEst
 
     def score(self, X: Any, Z: Any = None, sample_weight: Any = None) -> float:
         """Share of the variance of X that contexts and edges explain, the mean over variables; higher is better.
+
+        Variables count as they were transformed in the fit (see `transforms_`).
 
         Parameters
         ----------
@@ -324,7 +362,7 @@ class GraphEstimator(NotebookSummary, Summary, Pictures, Effects, Doors, BaseEst
         if Z is None and self.context_features_:
             raise InvalidInputError("Z is missing: this model was fitted with contexts, so it needs them.")
         check_aligned(X, Z)
-        values = read_columns(X, self.names_, "X", type(self).__name__)
+        values = self._read(X)
         Z = self._encode(values if Z is None else Z)
         check_same_samples(values, Z)
         error = np.concatenate([self._residuals(x, z) for x, z in zip(parts(values), parts(Z), strict=True)])
@@ -332,7 +370,9 @@ class GraphEstimator(NotebookSummary, Summary, Pictures, Effects, Doors, BaseEst
         return explained_variance(error, values, weight)
 
     def sample(self, Z: Any, random_state: int | np.random.Generator | None = None) -> Array:
-        """Draw variables from the fitted model, with normal noise.
+        """Draw variables from the fitted model, with normal noise, in the units of X.
+
+        Transforms of the fit are undone. Binary variables and levels are drawn as numbers, not rounded.
 
         Parameters
         ----------
@@ -352,7 +392,7 @@ class GraphEstimator(NotebookSummary, Summary, Pictures, Effects, Doors, BaseEst
             noise = rng.standard_normal((len(part), len(self.names_))) * self.noise_scale_
             A = np.eye(len(self.names_)) - self._weights(part).transpose(0, 2, 1)
             drawn.append(self._means(part) + np.linalg.solve(A, noise[:, :, None])[:, :, 0])
-        return np.concatenate(drawn)
+        return self._preparation.transforms.back(np.concatenate(drawn))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a folder, as safetensors and JSON, all of it or nothing.
@@ -376,6 +416,16 @@ class GraphEstimator(NotebookSummary, Summary, Pictures, Effects, Doors, BaseEst
             Device of the model; it need not be the one on which it was fitted.
         """
         return load_as(cls, path, device)
+
+    def _read(self, X: Any) -> Array:
+        """The variables of a table (n, p), transformed as in the fit."""
+        values = read_columns(X, self.names_, "X", type(self).__name__)
+        return self._preparation.transforms.forward(values, "X")
+
+    def _unit(self, standardised: bool) -> Array | float:
+        """What weights (p, p) are multiplied by."""
+        scale = self._preparation.scaling.x_scale
+        return scale[:, None] / scale if standardised else 1.0
 
     def _weights(self, Z: Array, mask: Array | None = None) -> Array:
         """Graphs (n, p, p) for encoded contexts, within a mask for each sample if there is one."""

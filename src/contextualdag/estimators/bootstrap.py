@@ -306,13 +306,15 @@ class BootstrapDAG(GraphEstimator):
         Z = self._encode(Z)
         return np.concatenate([self._consensus(part, threshold) for part in parts(Z, self._rows_at_once())])
 
-    def edges(self, Z: Any) -> "pandas.DataFrame":
+    def edges(self, Z: Any, standardised: bool = False) -> "pandas.DataFrame":
         """Edges of given contexts as a table, with the probability of each.
 
         Parameters
         ----------
         Z : array or DataFrame of shape (n, m)
             Contexts.
+        standardised : bool, default=False
+            Whether weights are in standard deviations, as of the estimator.
 
         Returns
         -------
@@ -320,7 +322,7 @@ class BootstrapDAG(GraphEstimator):
             As of the estimator, and the column probability: that of the edge in this direction, or of an edge between the
             two where its direction is not told.
         """
-        table = super().edges(Z)
+        table = super().edges(Z, standardised)
         P = self.edge_probabilities(Z)
         place = {name: index for index, name in enumerate(self.names_)}
         at = table["sample"].to_numpy(), table["source"].map(place).to_numpy(int), table["target"].map(place).to_numpy(int)

@@ -19,12 +19,12 @@ class ClusteredDAG(GraphEstimator):
     n_clusters : int, optional
         Number of clusters; by default one for every hundred training samples, as in the paper.
     selection, penalties, n_penalties, cut, intercept, noise, robust, forbidden_edges, required_edges, tiers, missing, \
-cyclic, validation_fraction, device, random_state
+transform, cyclic, validation_fraction, device, random_state
         As for `FixedDAG`; `random_state` also seeds k-means.
 
     Attributes
     ----------
-    path_, names_, noise_, outliers_, noise_scale_, held_out_score_, n_held_out_
+    path_, names_, kinds_, transforms_, noise_, outliers_, noise_scale_, held_out_score_, n_held_out_
         As for `FixedDAG`; numbers of edges are means over samples.
 
     Examples
@@ -53,6 +53,7 @@ cyclic, validation_fraction, device, random_state
         tiers: Iterable[Iterable[Node]] | None = None,
         cyclic: Mapping[str, float] | None = None,
         missing: str = "error",
+        transform: str | Mapping[str, str] = "auto",
         validation_fraction: float = 0.2,
         device: str = "auto",
         random_state: int | None = None,
@@ -70,6 +71,7 @@ cyclic, validation_fraction, device, random_state
         self.tiers = tiers
         self.cyclic = cyclic
         self.missing = missing
+        self.transform = transform
         self.validation_fraction = validation_fraction
         self.device = device
         self.random_state = random_state

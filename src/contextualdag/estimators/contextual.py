@@ -77,6 +77,11 @@ class ContextualDAG(GraphEstimator):
     missing : {"error", "impute"}, default="error"
         What to do about missing values of X (NaN): refuse them, or fill them in by what a quick fit expects of them given
         the rest of the row. Filled values explain others but are never themselves scored. Contexts must be complete.
+    transform : "auto", "none" or dict of str to str, default="auto"
+        What is done to variables before all else: "log", "log1p" (the logarithm of one more, for counts), "normal-scores"
+        (normal quantiles of their ranks) or "none". "auto" takes logarithms of counts and of positive variables whose upper
+        tail is clearly longer, and leaves all others as they are, to the bit; a dict says otherwise for those it names.
+        Weights, effects, scores and noise are then in transformed units; `sample`, `means` and `do` are in those of X.
     budgets : {"geometric", "equispaced"}, default="geometric"
         Grid of budgets: falling by three tenths until graphs are empty, or in equal steps to zero as in the paper.
     n_budgets : int, default=50
@@ -115,6 +120,10 @@ class ContextualDAG(GraphEstimator):
         Whether graphs differ from context to context; False where one graph for all was selected.
     names_ : list of str
         Names of the variables.
+    kinds_ : dict of str to str
+        What each variable seems to be: "binary", "ordinal", "count", "skewed" or "continuous".
+    transforms_ : dict of str to str
+        How each variable was transformed.
     noise_ : {"equal", "unequal"}
         Whether graphs were learned under equal noise.
     context_test_ : ContextTest or None
@@ -166,6 +175,7 @@ class ContextualDAG(GraphEstimator):
         tiers: Iterable[Iterable[Node]] | None = None,
         cyclic: Mapping[str, float] | None = None,
         missing: str = "error",
+        transform: str | Mapping[str, str] = "auto",
         budgets: str = "geometric",
         n_budgets: int = 50,
         learning_rate: float = 4e-3,
@@ -193,6 +203,7 @@ class ContextualDAG(GraphEstimator):
         self.tiers = tiers
         self.cyclic = cyclic
         self.missing = missing
+        self.transform = transform
         self.budgets = budgets
         self.n_budgets = n_budgets
         self.learning_rate = learning_rate

@@ -15,6 +15,8 @@ from contextualdag.tables import Array, Flags
 if TYPE_CHECKING:
     import pandas
 
+    from contextualdag.estimators.scaling import Preparation
+
 ROWS_AT_ONCE = 4096
 
 
@@ -27,7 +29,7 @@ class Intervened:
     variables : tuple of str
         The variables that are set.
     means : DataFrame of shape (n, p)
-        Means of all variables under the intervention, one row for each context.
+        Means of all variables under the intervention, one row for each context; of transformed ones the medians.
 
     Examples
     --------
@@ -70,11 +72,13 @@ class Effects:
     """Methods of all estimators that say what follows if variables are set by intervention.
 
     They are causal if the graph is: there are no hidden common causes and the directions are right. Where the data do not
-    tell some directions, they are those of one DAG of the equivalence class, with a warning.
+    tell some directions, they are those of one DAG of the equivalence class, with a warning. Effects are in the units of the
+    weights, those of X as transformed (see `transforms_`); values and means are in those of X.
     """
 
     names_: list[str]
     noise_scale_: Array
+    _preparation: "Preparation"
 
     if TYPE_CHECKING:
 
@@ -85,7 +89,9 @@ class Effects:
         def _require_fit(self) -> None: ...
 
     def means(self, Z: Any) -> "pandas.DataFrame":
-        """Means of the variables in given contexts, without intervention.
+        """Means of the variables in given contexts, without intervention, in the units of X.
+
+        Of a variable that was transformed (see `transforms_`) it is the median: the mean in transformed units, taken back.
 
         Parameters
         ----------
@@ -97,7 +103,8 @@ class Effects:
         DataFrame of shape (n, p)
         """
         encoded = self._encode(Z)
-        return self._table(np.concatenate([self._means(encoded[rows]) for rows in _parts(len(encoded))]), Z)
+        means = np.concatenate([self._means(encoded[rows]) for rows in _parts(len(encoded))])
+        return self._table(self._preparation.transforms.back(means), Z)
 
     def total_effects(self, Z: Any) -> Array:
         """Total effects of all variables on all others in given contexts.
@@ -111,7 +118,8 @@ class Effects:
         -------
         array of shape (n, p, p)
             Entry [i, j, k] is the change of the mean of variable k for one unit more of j, set by intervention in context
-            i. It is the sum over all directed paths from j to k of the products of their weights, (I - W)^-1 - I.
+            i. It is the sum over all directed paths from j to k of the products of their weights, (I - W)^-1 - I. Units
+            are those of the weights, as transformed (see `transforms_`).
 
         Warns
         -----
@@ -206,6 +214,7 @@ class Effects:
             Contexts.
         interventions : mapping
             Variables by name or position, and the value that each is set to: a number, or an array of one for each context.
+            In the units of X, also where a variable was transformed.
 
         Returns
         -------
@@ -228,7 +237,7 @@ class Effects:
                 noise = [] if rng is None else [rng.standard_normal((len(context), len(self.names_))) * self.noise_scale_]
                 given = {position: value[rows] for position, value in values.items()}
                 found.append(arithmetic(self._weights(context), self._means(context), *noise, given))
-            return np.concatenate(found)
+            return self._preparation.transforms.back(np.concatenate(found))
 
         names = tuple(self.names_[position] for position in values)
         return Intervened(names, self._table(over(means_under), Z), lambda rng: over(sample_under, rng))
@@ -282,7 +291,8 @@ class Effects:
             name = self.names_[position]
             if position in found:
                 raise InvalidInputError(f"interventions set '{name}' twice, by name and by position.")
-            found[position] = _one_for_each(given, name, n)
+            values = _one_for_each(given, name, n)
+            found[position] = self._preparation.transforms.value(position, values, "interventions")
         return found
 
     def _warn_of_directions(self) -> None:

@@ -45,6 +45,7 @@ from contextualdag.training.problem import NetworkSettings, Outcome, Problem
 from contextualdag.training.recipe import learn
 from contextualdag.training.scales import divided
 from contextualdag.training.structure import VARYING
+from contextualdag.transforms import Transforms
 
 if TYPE_CHECKING:
     from contextualdag.estimators.base import GraphEstimator
@@ -149,12 +150,13 @@ class Tables:
 
 @dataclass(frozen=True)
 class Prepared:
-    """What a fit begins with: the problem, and the training rows in the user's units."""
+    """What a fit begins with: the problem, and the training rows in the user's units, transformed."""
 
     problem: Problem
     names: list[str]
     contexts: ContextSummary
     scaling: Scaling
+    transforms: Transforms
     n_samples: int
     X: Array
     Z: Array
@@ -180,11 +182,13 @@ def prepare(model: "GraphEstimator", tables: Tables) -> Prepared:
     check_aligned(tables.X_val, tables.Z_val, "X_val", "Z_val")
     tables, weight, weight_val, numbers = rows_that_count(tables)
     X, names = read_variables(tables.X, with_missing=model.missing == IMPUTE)
+    transforms = Transforms.learn(X, names, model.get_params(deep=False)["transform"])
+    all_rows, X = X, transforms.forward(X, "X")
     encoder = _learn_encoder(tables.Z, model.cyclic)
     Z = encoder.encode(X if tables.Z is None else tables.Z)
     check_same_samples(X, Z)
     _check_n_edges(model, len(names))
-    all_rows, all_contexts = X, Z
+    all_contexts = Z
     mask, mask_val = tables.mask, tables.mask_val
     if (tables.X_val is None) != (tables.Z_val is None) and tables.Z is not None:
         raise InvalidInputError("X_val and Z_val belong together: pass both or neither.")
@@ -204,6 +208,7 @@ def prepare(model: "GraphEstimator", tables: Tables) -> Prepared:
         mask, mask_val = (None, None) if mask is None else (mask[train], mask[held_out])
     else:
         X_val = read_columns(tables.X_val, names, "X_val", type(model).__name__, with_missing=model.missing == IMPUTE)
+        X_val = transforms.forward(X_val, "X_val")
         Z_val = encoder.encode(X_val if tables.Z is None else tables.Z_val)
         check_same_samples(X_val, Z_val)
         if len(X) < 2 or len(X_val) < 1:
@@ -251,7 +256,7 @@ def prepare(model: "GraphEstimator", tables: Tables) -> Prepared:
     )
     if numbers is not None:  # some rows had no weight
         train, held_out = numbers[train], None if held_out is None else numbers[held_out]
-    prepared = Prepared(problem, names, contexts, scaling, len(all_contexts), X, Z, mask, train, held_out)
+    prepared = Prepared(problem, names, contexts, scaling, transforms, len(all_contexts), X, Z, mask, train, held_out)
     if known.missing is None or known_val.missing is None:
         return prepared
     return _filled_by_model(model, prepared, known.missing, (X_val, Z_val, mask_val), known_val.missing)
@@ -320,7 +325,8 @@ def _keep(model: "GraphEstimator", prepared: Prepared, outcome: Outcome) -> None
     choice = outcome.choice
     model.noise_, model.context_test_ = outcome.noise, choice.context_test
     model.structure_, model.structure_scores_ = choice.structure, choice.scores
-    model._preparation = Preparation(tuple(prepared.names), prepared.contexts, scaling, outcome.mean_network)
+    names, contexts, transforms = tuple(prepared.names), prepared.contexts, prepared.transforms
+    model._preparation = Preparation(names, contexts, scaling, outcome.mean_network, transforms)
     model._solution = choice.solution
     model.names_, model.n_samples_ = prepared.names, prepared.n_samples
     model._explained, model.n_held_out_ = outcome.explained.numpy(), outcome.n_held_out

@@ -45,6 +45,8 @@ class FixedDAG(GraphEstimator):
         Context features that come back, and their periods, as for `ContextualDAG`.
     missing : {"error", "impute"}, default="error"
         Missing values of X, as for `ContextualDAG`.
+    transform : "auto", "none" or dict of str to str, default="auto"
+        What is done to variables before all else, as for `ContextualDAG`.
     validation_fraction : float, default=0.2
         Fraction of rows held out, unless `fit` is given a validation set.
     device : str, default="auto"
@@ -59,6 +61,8 @@ class FixedDAG(GraphEstimator):
         that it leaves, `epochs` the steps of the descent.
     names_ : list of str
         Names of the variables.
+    kinds_, transforms_ : dict of str to str
+        What each variable seems to be, and how it was transformed.
     noise_ : {"equal", "unequal"}
         Whether the graph was learned under equal noise. Under unequal noise data do not tell all directions.
     undirected_edges_ : list of (str, str)
@@ -98,6 +102,7 @@ class FixedDAG(GraphEstimator):
         tiers: Iterable[Iterable[Node]] | None = None,
         cyclic: Mapping[str, float] | None = None,
         missing: str = "error",
+        transform: str | Mapping[str, str] = "auto",
         validation_fraction: float = 0.2,
         device: str = "auto",
         random_state: int | None = None,
@@ -114,6 +119,7 @@ class FixedDAG(GraphEstimator):
         self.tiers = tiers
         self.cyclic = cyclic
         self.missing = missing
+        self.transform = transform
         self.validation_fraction = validation_fraction
         self.device = device
         self.random_state = random_state

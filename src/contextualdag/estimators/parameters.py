@@ -14,6 +14,7 @@ from contextualdag.projection.ordering import TRAINING_STARTS
 from contextualdag.training.path import BUDGETS
 from contextualdag.training.problem import NetworkSettings
 from contextualdag.training.trainer import TrainingSettings
+from contextualdag.transforms import NONE, check_transform
 
 if TYPE_CHECKING:
     from contextualdag.estimators.base import GraphEstimator
@@ -36,6 +37,7 @@ PAPER_NETWORK: dict[str, Any] = {
     "intercept": "none",
     "noise": "equal",
     "robust": False,
+    "transform": NONE,
     "budgets": "equispaced",
     "n_budgets": 20,
     "learning_rate": 1e-3,
@@ -48,6 +50,7 @@ PAPER_GROUPS: dict[str, Any] = {
     "intercept": "none",
     "noise": "equal",
     "robust": False,
+    "transform": NONE,
     "penalties": PAPER_PENALTIES,
     "cut": PAPER_CUT,
 }
@@ -72,6 +75,7 @@ def check_shared_parameters(model: "GraphEstimator") -> None:
     )
     check(model, periods, "cyclic", "None or a dict of names of context features and positive periods, such as {'hour': 24}")
     check(model, is_one_of(model.missing, MISSING), "missing", f"one of {list(MISSING)}")
+    check_transform(model.get_params(deep=False)["transform"], type(model).__name__)
     seed = model.random_state
     check(model, seed is None or (is_integer(seed) and seed >= 0), "random_state", "None or an integer of at least 0")
     check(model, isinstance(model.device, str), "device", "'auto' or the name of a device")

@@ -10,6 +10,7 @@ from contextualdag.plotting.contexts import drawn_contexts
 from contextualdag.training.context_test import FEW_ROWS
 from contextualdag.training.noise import EQUAL
 from contextualdag.training.structure import COMMON_ORDER, CONSTANT, VARYING
+from contextualdag.transforms import BINARY, NONE
 
 if TYPE_CHECKING:
     from contextualdag.estimators.base import GraphEstimator
@@ -27,8 +28,26 @@ CHOSEN = {
 
 def remarks(model: "GraphEstimator") -> list[str]:
     """Sentences on structure, context, how many edges are enough and how sure they are, noise, directions and odd rows."""
-    about_edges = [*_structure(model), *_context(model), *_readable(model), *_sureness(model)]
+    about_edges = [*_kinds(model), *_structure(model), *_context(model), *_readable(model), *_sureness(model)]
     return [*about_edges, _noise(model), *_changing_noise(model), *directions(model), *_outliers(model)]
+
+
+def _kinds(model: "GraphEstimator") -> list[str]:
+    """What kinds of variables there are and how they were transformed, and what that does to weights."""
+    transforms = model._preparation.transforms
+    found = transforms.in_words()
+    if not found:
+        return []
+    said = [f"Variables: {found}."]
+    if transforms.change:
+        changed = [name for name, transform in model.transforms_.items() if transform != NONE]
+        said.append(f"Weights and effects are in transformed units of {_listed(changed)}.")
+    n_binary = transforms.kinds.count(BINARY)
+    if n_binary:
+        said.append("The weight of an edge into a binary variable is a difference of probability.")
+    if n_binary > 1:
+        said.append("The data hardly tell directions between two binary variables.")
+    return [" ".join(said)]
 
 
 def _structure(model: "GraphEstimator") -> list[str]:

@@ -21,6 +21,7 @@ from contextualdag.training.packing import Tensors, pack_setting, under, unpack_
 from contextualdag.training.solution import unpack_solution
 from contextualdag.training.stored import expect
 from contextualdag.training.structure import StructureScore
+from contextualdag.transforms import Transforms
 
 if TYPE_CHECKING:
     from contextualdag.estimators.base import GraphEstimator
@@ -144,10 +145,12 @@ def _pack_preparation(preparation: Preparation) -> tuple[dict[str, Any], Tensors
             for n, c in zip(encoder.names, encoder.categories, strict=True)
         ],
         "has_mean_network": network is not None,
+        "transforms": [[column.kind, column.transform] for column in preparation.transforms.columns],
     }
     arrays = {"z_mean": scaling.z_mean, "z_scale": scaling.z_scale, "x_mean": scaling.x_mean}
     arrays |= {"x_scale": scaling.x_scale, "unit": scaling.unit}
     arrays |= {"context_quantiles": contexts.quantiles, "context_means": contexts.means}
+    arrays |= preparation.transforms.arrays()
     tensors = {f"array/{name}": torch.from_numpy(values.copy()) for name, values in arrays.items()}
     if network is not None:
         tensors |= {f"mean/{name}": value for name, value in network.state_dict().items()}
@@ -167,7 +170,8 @@ def _unpack_preparation(metadata: dict[str, Any], tensors: Tensors, device: torc
     contexts = ContextSummary(encoder, arrays["context_quantiles"], arrays["context_means"])
     names = ("z_mean", "z_scale", "x_mean", "x_scale", "unit")
     scaling = Scaling(**{name: arrays[name] for name in names}, device=device)
-    prepared = Preparation(tuple(metadata["names"]), contexts, scaling, None)
+    transforms = Transforms.of(metadata["names"], metadata["transforms"], arrays)
+    prepared = Preparation(tuple(metadata["names"]), contexts, scaling, None, transforms)
     check_preparation(prepared)
     expect(isinstance(metadata["has_mean_network"], bool), "has_mean_network", "true or false", metadata["has_mean_network"])
     if metadata["has_mean_network"]:

@@ -10,6 +10,7 @@ from contextualdag.contexts import ContextSummary
 from contextualdag.estimators.experiments import Known
 from contextualdag.network import MeanNetwork
 from contextualdag.tables import Array, Flags, varying
+from contextualdag.transforms import Transforms
 
 EXACT = 1e-9  # share of the variance of a column below which others determine it
 
@@ -77,9 +78,10 @@ class Scaling:
 
 @dataclass(frozen=True)
 class Preparation:
-    """How a fitted model reads tables: names of variables, contextual features, scaling, and the mean given the context."""
+    """How a fitted model reads tables: names, transforms and scaling of variables, contextual features, contextual means."""
 
     names: tuple[str, ...]
     contexts: ContextSummary
     scaling: Scaling
     mean_network: MeanNetwork | None
+    transforms: Transforms

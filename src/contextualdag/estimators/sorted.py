@@ -42,13 +42,13 @@ class SortedDAG(GraphEstimator):
     structure : {"auto", "constant", "common-order"}, default="auto"
         One graph for all contexts, edges that change along the order, or the simpler of them that predicts as well.
     selection, n_members, cross_fit, hidden_layers, activation, dropout, intercept, noise, robust, forbidden_edges, \
-required_edges, tiers, missing, cyclic, budgets, n_budgets, learning_rate, max_epochs, patience, batch_size, \
-validation_fraction, device, random_state, verbose
+required_edges, tiers, missing, transform, cyclic, budgets, n_budgets, learning_rate, max_epochs, patience, \
+batch_size, validation_fraction, device, random_state, verbose
         As for `ContextualDAG`.
 
     Attributes
     ----------
-    path_, names_, noise_, outliers_, noise_scale_, held_out_score_, n_held_out_
+    path_, names_, kinds_, transforms_, noise_, outliers_, noise_scale_, held_out_score_, n_held_out_
         As for `ContextualDAG`.
 
     Examples
@@ -81,6 +81,7 @@ validation_fraction, device, random_state, verbose
         tiers: Iterable[Iterable[Node]] | None = None,
         cyclic: Mapping[str, float] | None = None,
         missing: str = "error",
+        transform: str | Mapping[str, str] = "auto",
         budgets: str = "geometric",
         n_budgets: int = 50,
         learning_rate: float = 4e-3,
@@ -109,6 +110,7 @@ validation_fraction, device, random_state, verbose
         self.tiers = tiers
         self.cyclic = cyclic
         self.missing = missing
+        self.transform = transform
         self.budgets = budgets
         self.n_budgets = n_budgets
         self.learning_rate = learning_rate

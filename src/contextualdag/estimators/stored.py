@@ -15,6 +15,7 @@ from contextualdag.training.noise import EQUAL, UNEQUAL
 from contextualdag.training.stored import expect, expect_tensor
 from contextualdag.training.structure import STRUCTURES
 from contextualdag.training.variation import Variation
+from contextualdag.transforms import KINDS, NORMAL_SCORES, TRANSFORMS, Transforms
 
 if TYPE_CHECKING:
     from contextualdag.estimators.base import GraphEstimator
@@ -57,9 +58,25 @@ def check_preparation(preparation: Preparation) -> None:
     _expect_array(contexts.means, "context_means", (n_seen,))
     _expect_array(contexts.quantiles, "context_quantiles", (N_QUANTILES, n_seen))
     expect(bool((np.diff(contexts.quantiles, axis=0) >= 0).all()), "context_quantiles", "rising", "a fall")
+    _check_transforms(preparation.transforms, p)
     if preparation.mean_network is not None:
         for name, weights in preparation.mean_network.state_dict().items():
             expect_tensor(weights, f"mean/{name}", weights.shape)
+
+
+def _check_transforms(transforms: Transforms, p: int) -> None:
+    expect(len(transforms.columns) == p, "transforms", f"{p} of them", len(transforms.columns))
+    for position, column in enumerate(transforms.columns):
+        where = f"transforms[{position}]"
+        expect(column.kind in KINDS, where, f"of a kind in {list(KINDS)}", column.kind)
+        expect(column.transform in TRANSFORMS, where, f"one of {list(TRANSFORMS)}", column.transform)
+        if column.transform == NORMAL_SCORES:
+            values, scores = column.values, column.scores
+            if values is None or scores is None:
+                raise ValueError(f"{where} has no values and scores")
+            for name, knots in (("values", values), ("scores", scores)):
+                _expect_array(knots, f"{name}/{position}", (len(values),))
+                expect(bool((np.diff(knots) > 0).all()), f"{name}/{position}", "rising", "a fall")
 
 
 def check_learned(model: "GraphEstimator") -> None:

@@ -1,0 +1,276 @@
+"""Kinds of variables, told from their values, and transforms that bring them nearer to normal ones.
+
+A graph is learned from linear equations with noise of one size. A concentration that is multiplied rather than added to, or
+a count whose spread grows with its mean, fits that better as a logarithm. Columns that are near enough are left as they are,
+to the bit. What has two values or a few ordered ones is a number as well: the weight of an edge into it is a difference of
+probabilities, or of levels.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
+
+from contextualdag.checks import did_you_mean, is_one_of, listed, require
+from contextualdag.errors import InvalidInputError, InvalidParameterError
+
+Array = NDArray[np.float64]
+
+BINARY, ORDINAL, COUNT, SKEWED, CONTINUOUS = KINDS = ("binary", "ordinal", "count", "skewed", "continuous")
+NONE, LOG, LOG1P, NORMAL_SCORES = TRANSFORMS = ("none", "log", "log1p", "normal-scores")
+AUTO = "auto"
+MOST_LEVELS, RARE = 11, 0.01  # of ordered levels, such as 0 to 10; share of the largest up to which it is no level
+CLEAR_SKEW, CLEAR_MOMENT, FEWEST_VALUES = 0.3, 0.5, 50
+TAIL = 0.05  # beyond the quantiles whose distances from the median are compared
+MOST_TIED = 0.1  # share of one value up to which ranks tell values apart
+MOST_KNOTS = 1000
+LARGEST_LOG = 700.0  # whose exponential is finite
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A variable: its kind, its transform and, for normal scores, values with the scores that belong to them."""
+
+    kind: str
+    transform: str = NONE
+    values: Array | None = None
+    scores: Array | None = None
+
+
+@dataclass(frozen=True)
+class Transforms:
+    """How the columns of a table are transformed, and back.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from contextualdag.transforms import Transforms
+    >>> X = np.random.default_rng(0).lognormal(size=(200, 2))
+    >>> X[:, 1] = X[:, 1] > 1
+    >>> learned = Transforms.learn(X, ["crp", "smokes"], "auto")
+    >>> learned.kinds, learned.names_of_transforms
+    (('skewed', 'binary'), ('log', 'none'))
+    >>> bool(np.allclose(learned.back(learned.forward(X, "X")), X))
+    True
+    """
+
+    names: tuple[str, ...]
+    columns: tuple[Column, ...]
+
+    @classmethod
+    def learn(cls, X: Array, names: Sequence[str], wanted: str | Mapping[Any, str]) -> "Transforms":
+        """From a table (n, p), which may have holes (NaN), and the parameter of an estimator."""
+        given = _by_position(wanted, names)
+        columns = []
+        for position, values in enumerate(X.T):
+            values = values[~np.isnan(values)]
+            kind = kind_of(values)
+            transform = given.get(position, _fitting(values, kind) if wanted != NONE else NONE)
+            transform = transform if len(values) else NONE
+            scores = _normal_scores(values) if transform == NORMAL_SCORES else (None, None)
+            columns.append(Column(kind, transform, *scores))
+        return cls(tuple(names), tuple(columns))
+
+    @classmethod
+    def of(cls, names: Sequence[str], packed: Sequence[Sequence[str]], arrays: Mapping[str, Array]) -> "Transforms":
+        """From what was saved: kinds and transforms, and `arrays`."""
+        columns = [
+            Column(kind, transform, arrays.get(f"values/{k}"), arrays.get(f"scores/{k}"))
+            for k, (kind, transform) in enumerate(packed)
+        ]
+        return cls(tuple(names), tuple(columns))
+
+    def arrays(self) -> dict[str, Array]:
+        """Values and scores of columns with normal scores, by name."""
+        found: dict[str, Array] = {}
+        for k, column in enumerate(self.columns):
+            if column.values is not None and column.scores is not None:
+                found |= {f"values/{k}": column.values, f"scores/{k}": column.scores}
+        return found
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """What the columns are."""
+        return tuple(column.kind for column in self.columns)
+
+    @property
+    def names_of_transforms(self) -> tuple[str, ...]:
+        """How the columns are transformed."""
+        return tuple(column.transform for column in self.columns)
+
+    @property
+    def change(self) -> bool:
+        """Whether any column is transformed."""
+        return any(column.transform != NONE for column in self.columns)
+
+    def forward(self, X: Array, what: str) -> Array:
+        """A table (n, p) in transformed units; errors call it `what`. The same array where no column is transformed."""
+        return self._each(X, lambda position, values: self._forward(position, values, what))
+
+    def back(self, X: Array) -> Array:
+        """From transformed units (n, p) to those of the table."""
+        return self._each(X, self._back)
+
+    def value(self, position: int, values: Array, what: str) -> Array:
+        """Values of one column in transformed units."""
+        return self._forward(position, values, what)
+
+    def in_words(self) -> str:
+        """Kinds that were found and what is done about them, such as "3 binary, 1 skewed: log"; empty if there are none."""
+        said = []
+        for kind in (BINARY, ORDINAL, COUNT, SKEWED, CONTINUOUS):
+            by_transform: dict[str, list[str]] = {}
+            for name, column in zip(self.names, self.columns, strict=True):
+                if column.kind == kind and (kind != CONTINUOUS or column.transform != NONE):
+                    by_transform.setdefault(column.transform, []).append(name)
+            noun = "counts" if kind == COUNT else kind
+            for transform, names in by_transform.items():
+                how = "" if transform == NONE else f": {transform}"
+                said.append(f"{len(names)} {'count' if noun == 'counts' and len(names) == 1 else noun}{how}")
+        return ", ".join(said)
+
+    def _each(self, X: Array, change: Any) -> Array:
+        if not self.change:
+            return X
+        changed = [
+            values if column.transform == NONE else change(position, values)
+            for position, (column, values) in enumerate(zip(self.columns, X.T, strict=True))
+        ]
+        return np.stack(changed, axis=1)
+
+    def _forward(self, position: int, values: Array, what: str) -> Array:
+        column = self.columns[position]
+        if column.transform == NORMAL_SCORES:
+            if column.values is None or column.scores is None:
+                raise TypeError(f"Column {position} has normal scores without values.")
+            found: Array = np.interp(values, column.values, column.scores)
+            return np.where(np.isnan(values), np.nan, found)
+        if column.transform == NONE:
+            return values
+        least = 0.0 if column.transform == LOG else -1.0
+        too_small = values <= least
+        if too_small.any():
+            raise InvalidInputError(_no_logarithm(self.names[position], what, values, column.transform))
+        return np.log(values) if column.transform == LOG else np.log1p(values)
+
+    def _back(self, position: int, values: Array) -> Array:
+        column = self.columns[position]
+        if column.transform == NORMAL_SCORES and column.values is not None and column.scores is not None:
+            inside: Array = np.interp(values, column.scores, column.values)
+            return np.where(np.isnan(values), np.nan, inside)
+        bounded = np.clip(values, -LARGEST_LOG, LARGEST_LOG)
+        return np.exp(bounded) if column.transform == LOG else np.expm1(bounded)
+
+
+def kind_of(values: Array) -> str:
+    """What a column without missing values seems to be.
+
+    Two values are binary. Whole numbers that start at 0 or 1 are counts if they go up by more than ten, or by less but
+    become ever rarer; others no more than ten apart are ordinal. Numbers that are not negative and whose upper tail is
+    clearly longer are skewed; all others continuous.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from contextualdag.transforms import kind_of
+    >>> kind_of(np.array([0.0, 1.0, 1.0])), kind_of(np.array([1.0, 2.0, 5.0])), kind_of(np.array([0.0, 3.0, 17.0]))
+    ('binary', 'ordinal', 'count')
+    """
+    levels = np.unique(values)
+    if len(levels) == 2:
+        return BINARY
+    if len(levels) > 2 and (levels == np.round(levels)).all():
+        is_short = levels[-1] - levels[0] < MOST_LEVELS
+        runs_out = _has_upper_tail(values) and (values == levels[-1]).sum() <= max(2, RARE * len(values))
+        if levels[0] in (0, 1) and (runs_out or not is_short):
+            return COUNT
+        if is_short:
+            return ORDINAL
+    if len(values) and values.min() >= 0 and is_skewed(values):
+        return SKEWED
+    return CONTINUOUS
+
+
+def is_skewed(values: Array) -> bool:
+    """Whether the upper tail of a column is clearly longer than the lower."""
+    return len(values) >= FEWEST_VALUES and skewness(values) > CLEAR_SKEW
+
+
+def _has_upper_tail(values: Array) -> bool:
+    """The same for whole numbers, of which quantiles are few, by the third moment; Poisson's has it up to a mean of four."""
+    if len(values) < FEWEST_VALUES:
+        return False
+    z = (values - values.mean()) / values.std()
+    return float((z**3).mean()) > CLEAR_MOMENT
+
+
+def skewness(values: Array) -> float:
+    """How much longer the upper tail is than the lower, from -1 to 1, by quantiles; heavy tails alone do not move it."""
+    low, middle, high = np.quantile(values, (TAIL, 0.5, 1 - TAIL))
+    return float((high + low - 2 * middle) / (high - low)) if high > low else 0.0
+
+
+def _fitting(values: Array, kind: str) -> str:
+    """The transform of "auto"."""
+    if kind == COUNT and _has_upper_tail(values):
+        return LOG1P
+    if kind == SKEWED:
+        if values.min() > 0:
+            return LOG if abs(skewness(np.log(values))) < skewness(values) else NONE
+        _, shares = np.unique(values, return_counts=True)
+        return NORMAL_SCORES if shares.max() <= MOST_TIED * len(values) else NONE
+    return NONE
+
+
+def _normal_scores(values: Array) -> tuple[Array, Array]:
+    """Values of a column, rising, and the normal quantiles of their mean ranks; at most a thousand of them."""
+    levels, counts = np.unique(values, return_counts=True)
+    rank = (np.cumsum(counts) - counts / 2) / max(len(values), 1)
+    if len(levels) > MOST_KNOTS:
+        # Evenly spread over the scores, so that tails are kept.
+        wanted = ndtr(np.linspace(ndtri(rank[0]), ndtri(rank[-1]), MOST_KNOTS))
+        kept = np.unique(np.clip(np.searchsorted(rank, wanted), 0, len(rank) - 1))
+        levels, rank = levels[kept], rank[kept]
+    return levels, ndtri(rank)
+
+
+def _by_position(wanted: str | Mapping[Any, str], names: Sequence[str]) -> dict[int, str]:
+    """The transforms that a parameter gives, by position of the column."""
+    if isinstance(wanted, str):
+        return {}
+    found: dict[int, str] = {}
+    for name, transform in wanted.items():
+        if name not in names:
+            raise InvalidParameterError(
+                f"The 'transform' parameter names '{name}', which is not a variable.{did_you_mean(str(name), names)} The "
+                f"variables are {listed(names)}."
+            )
+        found[list(names).index(name)] = transform
+    return found
+
+
+def check_transform(value: Any, owner: str) -> None:
+    """Raise unless a value may be the parameter `transform` of an estimator."""
+    if isinstance(value, Mapping):
+        for name, transform in value.items():
+            require(
+                is_one_of(transform, TRANSFORMS), "transform", owner, f"one of {list(TRANSFORMS)} for '{name}'", transform
+            )
+    else:
+        expected = "'auto', 'none' or a dict of names of variables and transforms, such as {'crp': 'log'}"
+        require(is_one_of(value, (AUTO, NONE)), "transform", owner, expected, value)
+
+
+def _no_logarithm(name: str, what: str, values: Array, transform: str) -> str:
+    zeros, negative = int((values == 0).sum()), int((values < 0).sum())
+    if transform == LOG1P:
+        return (
+            f"Column '{name}' of {what} has {int((values <= -1).sum())} values of -1 or less, which have no log1p. Use "
+            "'normal-scores' or 'none' for it."
+        )
+    both = " and ".join(f"{count} {kind}" for count, kind in ((zeros, "zeros"), (negative, "negative values")) if count)
+    better = "'log1p' or 'normal-scores'" if not negative else "'normal-scores' or 'none'"
+    return f"Column '{name}' of {what} has {both}, which have no logarithm. Use {better} for it."

@@ -1,0 +1,134 @@
+import numpy as np
+import pytest
+
+from contextualdag.datasets import make_varying_dag
+from contextualdag.errors import InvalidInputError, InvalidParameterError
+from contextualdag.transforms import Transforms, check_transform, kind_of
+
+RNG = np.random.default_rng(0)
+COLUMNS = {
+    "smokes": ("binary", "none", RNG.integers(0, 2, 400)),
+    "two_levels": ("binary", "none", RNG.choice([-3.5, 2.0], 400)),
+    "answer": ("ordinal", "none", RNG.integers(1, 6, 400)),
+    "seldom": ("ordinal", "none", RNG.choice(7, 400, p=[0.6, 0.12, 0.1, 0.08, 0.04, 0.03, 0.03])),
+    "pain": ("ordinal", "none", RNG.integers(0, 11, 400)),
+    "visits": ("count", "log1p", RNG.poisson(np.exp(RNG.standard_normal(400)))),
+    "few_visits": ("count", "log1p", np.minimum(RNG.poisson(np.exp(0.7 * RNG.standard_normal(400))), 9)),
+    "days": ("count", "none", RNG.integers(0, 366, 400)),
+    "age": ("continuous", "none", RNG.integers(18, 90, 400)),
+    "crp": ("skewed", "log", RNG.lognormal(size=400)),
+    "crp_with_zeros": ("skewed", "normal-scores", np.append(RNG.lognormal(size=395), np.zeros(5))),
+    "rain": ("continuous", "none", RNG.lognormal(size=400) * (RNG.random(400) < 0.04)),
+    "normal": ("continuous", "none", RNG.standard_normal(400)),
+    "heavy_tails": ("continuous", "none", RNG.standard_t(1.5, 400)),
+    "positive": ("continuous", "none", RNG.normal(20, 2, 400)),
+    "one_value": ("continuous", "none", np.full(400, 3.0)),
+}
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_kinds_and_what_is_done_about_them(name):
+    kind, transform, values = COLUMNS[name]
+    learned = Transforms.learn(values[:, None].astype(float), [name], "auto")
+    assert (*learned.kinds, *learned.names_of_transforms) == (kind, transform)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"noise_scale": (0.5, 2)}, {"mean_shift": 1.0}, {"degrees_of_freedom": 3}, {"outliers": 0.01}, {"units": 3.0}],
+)
+def test_ordinary_columns_are_not_touched(options):
+    for n, seed in ((60, 0), (200, 1), (2000, 2)):
+        X = make_varying_dag(n, 20, 2, random_state=seed, **options).X
+        learned = Transforms.learn(X, [f"x{k}" for k in range(20)], "auto")
+        assert not learned.change
+        assert learned.forward(X, "X") is X
+        assert learned.back(X) is X
+
+
+def table():
+    return np.stack([values.astype(float) for _, _, values in COLUMNS.values()], axis=1)
+
+
+def test_there_and_back_again():
+    X = table()
+    learned = Transforms.learn(X, list(COLUMNS), {"normal": "normal-scores", "answer": "log"})
+    moved = learned.forward(X, "X")
+    assert learned.back(moved) == pytest.approx(X)
+    assert moved[:, list(COLUMNS).index("crp")] == pytest.approx(np.log(COLUMNS["crp"][2]))
+    assert moved[:, list(COLUMNS).index("visits")] == pytest.approx(np.log1p(COLUMNS["visits"][2]))
+    scores = moved[:, list(COLUMNS).index("normal")]
+    assert (scores.mean(), scores.std()) == pytest.approx((0, 1), abs=0.02)
+    assert (np.argsort(scores) == np.argsort(COLUMNS["normal"][2])).all()
+
+
+def test_missing_values_stay_and_teach_nothing():
+    X = RNG.lognormal(size=(500, 2))
+    holes = X.copy()
+    holes[::3] = np.nan
+    learned = Transforms.learn(holes, ["a", "b"], {"b": "normal-scores"})
+    assert learned.names_of_transforms == ("log", "normal-scores")
+    moved = learned.forward(holes, "X")
+    assert (np.isnan(moved) == np.isnan(holes)).all()
+    assert (np.isnan(learned.back(moved)) == np.isnan(holes)).all()
+
+
+def test_a_column_without_values_is_left_to_others():
+    learned = Transforms.learn(np.full((5, 1), np.nan), ["a"], {"a": "normal-scores"})
+    assert not learned.change
+
+
+def test_normal_scores_of_new_values_stay_in_range_and_between():
+    values = np.sort(RNG.lognormal(size=3000))
+    learned = Transforms.learn(values[:, None], ["a"], {"a": "normal-scores"})
+    (column,) = learned.columns
+    assert len(column.values) <= 1000
+    new = learned.forward(np.array([[-5.0], [values[0]], [np.median(values)], [values[-1]], [1e6]]), "X")[:, 0]
+    assert new[0] == new[1]
+    assert new[2] == pytest.approx(0, abs=0.01)
+    assert new[3] == new[4] == pytest.approx(3.6, abs=0.1)
+    assert learned.back(np.array([[9.0]])) == pytest.approx(values[-1])
+
+
+def test_what_is_said():
+    learned = Transforms.learn(table(), list(COLUMNS), {"normal": "normal-scores"})
+    assert learned.in_words() == (
+        "2 binary, 3 ordinal, 2 counts: log1p, 1 count, 1 skewed: log, 1 skewed: normal-scores, 1 continuous: normal-scores"
+    )
+    assert Transforms.learn(table()[:, -4:], list(COLUMNS)[-4:], "auto").in_words() == ""
+
+
+def test_nothing_is_done_where_nothing_is_wanted():
+    learned = Transforms.learn(table(), list(COLUMNS), "none")
+    assert set(learned.names_of_transforms) == {"none"}
+    assert learned.kinds[0] == "binary"
+
+
+@pytest.mark.parametrize(
+    ("values", "wanted", "message"),
+    [
+        ([0.0, 1, 0, 2], "log", "'crp' of X has 2 zeros, which have no logarithm. Use 'log1p' or 'normal-scores'"),
+        ([0.0, 1, -1, -2], "log", "'crp' of X has 1 zeros and 2 negative values, which have no logarithm. Use 'normal-"),
+        ([0.0, 1, -1, -2], "log1p", "'crp' of X has 2 values of -1 or less"),
+    ],
+)
+def test_no_logarithm(values, wanted, message):
+    X = np.array(values)[:, None]
+    with pytest.raises(InvalidInputError, match=message.replace(".", r"\.")):
+        Transforms.learn(X, ["crp"], {"crp": wanted}).forward(X, "X")
+
+
+def test_unknown_names_and_transforms():
+    with pytest.raises(InvalidParameterError, match=r"names 'crb', which is not a variable. Did you mean 'crp'\?"):
+        Transforms.learn(np.ones((3, 1)), ["crp"], {"crb": "log"})
+    with pytest.raises(InvalidParameterError, match=r"'transform' parameter of FixedDAG .* for 'crp'. Got 'ln'"):
+        check_transform({"crp": "ln"}, "FixedDAG")
+    for wrong in ("log", None, ["crp"]):
+        with pytest.raises(InvalidParameterError, match="must be 'auto', 'none' or a dict"):
+            check_transform(wrong, "FixedDAG")
+
+
+def test_kinds_of_odd_columns():
+    assert kind_of(np.array([])) == "continuous"
+    assert kind_of(np.array([0.0, 1.0, 17.0])) == "count"
+    assert kind_of(np.array([-2.0, 0.0, 3.0])) == "ordinal"
