@@ -37,7 +37,7 @@ def _saves(case: Case, scratch: Path) -> Found:
     from contextualdag.errors import ContextualDAGError
     from contextualdag.estimators import load_model
 
-    first, second, folder = saved("varying", scratch), saved("fixed", scratch), scratch / "killed"
+    first, second, folder = saved("varying", scratch), saved("fixed", scratch), scratch / "overwritten"
     counts = {"kills of a save": 0.0}
     shutil.rmtree(folder, ignore_errors=True)
     load_model(first, "cpu").save(folder)
@@ -49,8 +49,8 @@ def _saves(case: Case, scratch: Path) -> Found:
             return Found(counts, f"Killed {delay:.4f} s into a save, and the model is lost: {error}")
         if kind not in ("ContextualDAG", "FixedDAG"):
             return Found(counts, f"Killed into a save, and there is a {kind}.")
-        load_model(first, "cpu").save(folder, overwrite=True)
-    left = [file.name for file in scratch.iterdir() if "killed" in file.name and file != folder]
+        load_model(first, "cpu").save(folder)
+    left = [file.name for file in scratch.iterdir() if folder.name in file.name and file != folder]
     return Found(counts, f"Files are left after the next save: {left}" if left else "")
 
 
@@ -61,7 +61,7 @@ def _save_by_turns(begin: Callable[[], None], *paths: str) -> None:
     begin()
     while True:
         for model in models:
-            model.save(paths[2], overwrite=True)
+            model.save(paths[2])
 
 
 def _fits(case: Case, scratch: Path) -> Found:
@@ -73,7 +73,7 @@ def _fits(case: Case, scratch: Path) -> Found:
     state, found = limited(_fitted, kind, str(checkpoint), seconds=120)
     if state != "done":
         return Found(counts, f"The fit that resumed {state}.")
-    expected = scratch / f"unkilled-{kind}.npy"
+    expected = scratch / f"alone-{kind}.npy"
     if not expected.exists():
         state, graphs = limited(_fitted, kind, None, seconds=120)
         if state != "done":

@@ -10,7 +10,7 @@ from attack.processes import limited
 from attack.program import Case, Found
 
 TITLE = "Special files"
-SECONDS = 20
+SECONDS = 10
 
 
 def cases(short: bool) -> Iterator[Case]:
@@ -24,7 +24,7 @@ def check(case: Case, scratch: Path) -> Found:
     model = saved("fixed", scratch)
     state, found = limited(_judge, case["number"], str(model), str(scratch), seconds=SECONDS, gigabytes=2)
     if state != "done":
-        return Found({"files": 1}, f"The loader {state} ({found}).")
+        return Found({"files": 1}, f"The loader {state} ({found}) at file {case['number']} of attack.folders.impostors.")
     return Found({"files": float(found is not None)}, found or "")
 
 
