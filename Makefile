@@ -7,7 +7,7 @@ DOCS_INSTALLED := .venv/.installed-docs
 # collection, so that the models their tests share are fitted once.
 PARALLEL := -n auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo test test-quick test-long test-gpu attack check format bench docs clean
+.PHONY: demo test test-quick test-long test-gpu attack release check format bench docs clean
 
 demo: $(INSTALLED)
 	$(BIN)/contextualdag demo
@@ -30,6 +30,10 @@ test-gpu: $(INSTALLED)
 ARGS_OF_ATTACK := $(or $(ARGS),--short)
 attack: $(INSTALLED)
 	$(BIN)/python -m attack $(ARGS_OF_ATTACK)
+
+# Wheel, source distribution and a bill of materials, tried in a new environment: dist/.
+release:
+	$(PYTHON) -m release $(ARGS)
 
 check: $(INSTALLED)
 	$(BIN)/ruff check
