@@ -115,7 +115,7 @@ def _body(chance: random.Random, page: Page) -> Any:
                 if isinstance(holder, dict) and chance.random() < 0.1:
                     del holder[key]
                 else:
-                    holder[key] = chance.choice(VALUES)
+                    holder[key] = copy.deepcopy(chance.choice(VALUES))
                 break
             holder = holder[key]
     return body

@@ -39,8 +39,9 @@ def check(case: Case, scratch: Path) -> Found:
     names = (REFUSED if refused else ALLOWED)[case["names"]]
     X, Z = tables()
     X = pd.DataFrame(X.to_numpy(), columns=pd.Index(names, dtype=object))
-    sites = pd.Series(np.where(Z["site"] == "u", names[0], names[1]), dtype=object)
-    Z = pd.DataFrame({names[2]: Z["age"].to_numpy(), names[3]: sites.to_numpy()})
+    sites = np.where(Z["site"] == "u", names[0], names[1]).astype(object)
+    features = {0: Z["age"].to_numpy(), 1: pd.Series(sites, dtype=object)}  # names may not fit into text of Arrow
+    Z = pd.DataFrame(features).set_axis(pd.Index(names[2:], dtype=object), axis=1)
     counts = {"sets of names": 1.0}
     try:
         model = estimator(case["kind"]).fit(X, Z)
