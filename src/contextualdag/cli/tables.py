@@ -165,6 +165,7 @@ def _parse_csv(path: Path, text: str, delimiter: str, decimal: str, as_text: Seq
             skipinitialspace=True,
             low_memory=False,
             dtype=dtypes,
+            float_precision="round_trip",  # older versions of pandas lose the last digits otherwise
         )
 
     try:
