@@ -91,7 +91,7 @@ def test_another_point_is_another_solution(solution):
     assert solution.select(l1_budget=1.9).selected == Refitted(1, 0.0)
     with pytest.raises(InvalidParameterError, match=r"n_edges must be from 0 to 3.0"):
         solution.select(n_edges=4)
-    with pytest.raises(InvalidParameterError, match="l1_budget must be a number of 0 or more"):
+    with pytest.raises(InvalidParameterError, match="l1_budget must be 0 or more"):
         solution.select(l1_budget=-1)
 
 
