@@ -7,7 +7,7 @@ DOCS_INSTALLED := .venv/.installed-docs
 # collection, so that the models their tests share are fitted once.
 PARALLEL := -n auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo test test-quick test-long test-gpu check format bench docs clean
+.PHONY: demo test test-quick test-long test-gpu attack release check format bench docs clean
 
 demo: $(INSTALLED)
 	$(BIN)/contextualdag demo
@@ -25,6 +25,15 @@ test-long: $(INSTALLED)
 
 test-gpu: $(INSTALLED)
 	$(BIN)/python -m pytest -m gpu $(ARGS)
+
+# The short form of the attacks, a minute or two. `make attack ARGS="--minutes 60"` before a release.
+ARGS_OF_ATTACK := $(or $(ARGS),--short)
+attack: $(INSTALLED)
+	$(BIN)/python -m attack $(ARGS_OF_ATTACK)
+
+# Wheel, source distribution and a bill of materials, tried in a new environment: dist/.
+release:
+	$(PYTHON) -m release $(ARGS)
 
 check: $(INSTALLED)
 	$(BIN)/ruff check

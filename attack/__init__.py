@@ -1,1 +1,1 @@
-"""Attacks on the library, which are run before a release: hostile names and tables, and programs that try them."""
+"""Attacks on the library: what it must survive, as programs that run before a release: `python -m attack --help`."""

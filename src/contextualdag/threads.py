@@ -14,6 +14,8 @@ from typing import TypeVar
 
 import torch
 
+ROWS_WORTH_THREADS = 4000  # for one network with fewer, PyTorch's threads gain little and disturb other programs
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 Job = Generator[None, None, Result]

@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
+import torch
 
 from contextualdag.errors import InvalidInputError
 from contextualdag.plotting import layered_layout
-from contextualdag.plotting.layout import heaviest_dag
+from contextualdag.plotting.layout import _Problem, heaviest_dag
 from tests.plotting.conftest import random_graph
 
 
@@ -74,3 +75,21 @@ def test_heaviest_dag_drops_the_lightest_edge_of_a_cycle():
 def test_wrong_shape():
     with pytest.raises(InvalidInputError, match=r"W must have the shape \(p, p\) or \(n, p, p\). Got \(2, 3\)"):
         layered_layout(np.zeros((2, 3)))
+
+
+def test_layouts_use_one_thread_even_if_there_are_more(monkeypatch):
+    found, energy = [], _Problem._energy
+
+    def spy(self, places):
+        found.append(torch.get_num_threads())
+        return energy(self, places)
+
+    monkeypatch.setattr(_Problem, "_energy", spy)
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        layered_layout(random_graph(5, 5))
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+    assert set(found) == {1}

@@ -9,6 +9,7 @@ from contextualdag.errors import InvalidParameterError
 from contextualdag.graphs import is_acyclic
 from contextualdag.network import ContextNetwork, initialise
 from contextualdag.projection import Order
+from contextualdag.threads import ROWS_WORTH_THREADS
 from contextualdag.training.path import PathPoint
 from contextualdag.training.prune import Curve, Refit
 from contextualdag.training.selection import Refitted, Shrunken
@@ -118,3 +119,21 @@ def test_which_kinds_vary(varying, constant, clusters):
 def test_a_point_without_a_refit_says_so(solution):
     with pytest.raises(ValueError, match="has no refit"):
         _ = solution.at(Shrunken(2)).refit
+
+
+@pytest.mark.parametrize(("n", "expected"), [(1, 1), (ROWS_WORTH_THREADS - 1, 1), (ROWS_WORTH_THREADS, 2)])
+def test_graphs_of_few_contexts_use_one_thread(monkeypatch, n, expected):
+    found = []
+
+    def learned(self, Z, mask):
+        found.append(torch.get_num_threads())
+        return torch.zeros(len(Z), 2, 2)
+
+    monkeypatch.setattr(ConstantGraph, "_learned", learned)
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        ConstantGraph((), Shrunken(0)).graphs(torch.zeros(n, 1))
+    finally:
+        torch.set_num_threads(before)
+    assert found == [expected]

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from contextualdag import __version__
 from contextualdag.cli import benchmark, check, effects, fit, graphs, pages, reproduce, simulated
 from contextualdag.cli.outcome import Program
 
@@ -32,9 +33,18 @@ app = typer.Typer(
 )
 
 
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"contextualdag {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
 def main(
     debug: Annotated[bool, typer.Option("--debug", help="Show where an error comes from.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", callback=_show_version, is_eager=True)
+    ] = False,
 ) -> None:
     """Learn a directed acyclic graph for every context.
 

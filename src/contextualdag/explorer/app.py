@@ -1,8 +1,6 @@
 """The explorer as a Dash application on a port of this machine; it serves no files but its own assets."""
 
-import errno
 import logging
-import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,20 +8,19 @@ import dash_cytoscape as cyto
 from dash import Dash, set_props
 from flask import Response, abort, request
 from werkzeug.exceptions import HTTPException
-from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 
 from contextualdag.colours import css_variables
-from contextualdag.errors import InvalidInputError, InvalidParameterError
+from contextualdag.errors import InvalidInputError
 from contextualdag.explorer.callbacks import Answers, connect
 from contextualdag.explorer.graphs import FittedGraphs
 from contextualdag.explorer.layout import page
+from contextualdag.explorer.serving import LARGEST_REQUEST, Server, bind, in_one_line
 
 if TYPE_CHECKING:
     from contextualdag.estimators.base import GraphEstimator
 
 logger = logging.getLogger(__name__)
 
-LARGEST_REQUEST = 1_000_000  # bytes
 HERE = ("localhost", "127.0.0.1", "[::1]")
 ANYWHERE = ("0.0.0.0", "::", "")  # noqa: S104 - recognised, not used
 
@@ -73,7 +70,7 @@ def make_app(model: "GraphEstimator", host: str = "127.0.0.1") -> Dash:
     return app
 
 
-def listen(app: Dash, host: str, port: int) -> BaseWSGIServer:
+def listen(app: Dash, host: str, port: int) -> Server:
     """Bind a port and return a server; its ``serve_forever`` answers requests.
 
     Parameters
@@ -87,7 +84,7 @@ def listen(app: Dash, host: str, port: int) -> BaseWSGIServer:
 
     Returns
     -------
-    werkzeug.serving.BaseWSGIServer
+    Server
         Its `port` is the one that was bound.
 
     Raises
@@ -95,31 +92,7 @@ def listen(app: Dash, host: str, port: int) -> BaseWSGIServer:
     InvalidParameterError
         If the port is in use, or the address does not belong to this machine.
     """
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listener = socket.socket(family, kind, protocol)
-        try:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind(address)
-            listener.listen()
-        except OSError:
-            listener.close()
-            raise
-    except OSError as error:
-        raise InvalidParameterError(_why(error, host, port)) from error
-    # Werkzeug would exit the program if the port is in use, so it is given a bound socket.
-    with listener:
-        return make_server(
-            host, listener.getsockname()[1], app.server, threaded=True, request_handler=QuietRequests, fd=listener.fileno()
-        )
-
-
-class QuietRequests(WSGIRequestHandler):
-    """Logs requests only for debugging."""
-
-    def log(self, type: str, message: str, *args: object) -> None:  # noqa: A002 - as the base class names it
-        """Log a request."""
-        logger.debug(message, *args)
+    return Server(app.server, bind(host, port))
 
 
 def _show_error(error: Exception) -> None:
@@ -127,8 +100,9 @@ def _show_error(error: Exception) -> None:
     if isinstance(error, InvalidInputError):
         set_props("message", {"children": str(error)})
         return
-    logger.error("A request failed.", exc_info=error)
-    set_props("message", {"children": "Unexpected error; see the terminal for details."})
+    logger.error("A request failed. %s", in_one_line(error))
+    logger.debug("It failed here:", exc_info=error)
+    set_props("message", {"children": "Unexpected error; the terminal says which."})
 
 
 def _guard(app: Dash, host: str) -> None:
@@ -161,11 +135,3 @@ def _guard(app: Dash, host: str) -> None:
     server.before_request(check_host)
     server.after_request(restrict)
     server.register_error_handler(Exception, refuse)
-
-
-def _why(error: OSError, host: str, port: int) -> str:
-    if error.errno == errno.EADDRINUSE:
-        return f"Port {port} of {host} is in use. Choose another with --port, or 0 for any that is free."
-    if error.errno == errno.EACCES:
-        return f"Port {port} needs more rights than this program has. Choose one from 1024 to 65535 with --port."
-    return f"Cannot serve at {host}, port {port}: {error.strerror or error}. Choose an address of this machine with --host."

@@ -1,6 +1,7 @@
 """Context features as controls of the page: values of sliders and menus, and the distribution drawn above a slider."""
 
 import math
+from functools import cached_property
 from urllib.parse import quote
 
 import numpy as np
@@ -31,7 +32,7 @@ class Control(ContextFeature):
         """Its name as the page shows it."""
         return printable(self.name)
 
-    @property
+    @cached_property
     def step(self) -> float:
         """Step of the slider: a power of ten that gives at least a hundred steps, or 1 for whole numbers."""
         values = np.array(self.quantiles)
@@ -39,7 +40,7 @@ class Control(ContextFeature):
             return 1.0
         return float(10.0 ** math.floor(math.log10((self.high - self.low) / 100)))
 
-    @property
+    @cached_property
     def bounds(self) -> tuple[float, float]:
         """Ends of the slider: multiples of the step, a little outside the training range; one period if it is cyclic."""
         low, high = (end / self.step for end in self.beyond(BEYOND))

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 FEW, COARSER = 20, 1.15  # levels are integers up to the first, then grow by at least this factor
 ALIKE = 0.25  # levels that differ by fewer edges are hardly distinguishable
 N_SEEN = 200  # contexts that determine the places of nodes and the scale of widths
+PIECE = 125  # contexts computed at once for a map
 ALONG, MAP = 81, 25  # points of a curve over a feature, and along one side of the map
-KEPT = 512
+KEPT, ROOM = 512, 8_000_000  # results kept of one kind, and bytes that they may take
 LEVEL = 0.9  # of intervals of weights
 
 
@@ -89,13 +90,15 @@ class FittedGraphs:
         self.selected = next(position for position, level in enumerate(self.levels) if level.selected)
         first = next((position for position, level in enumerate(self.levels) if level.explained), self.selected)
         self.default = View(self._typical(0.5), self._typical(0.9), first, axes=tuple(varying(self.features)[:2]))
+        size = 8 * len(self.names) ** 2  # of one graph in bytes
+        kept, curves = (max(min(KEPT, ROOM // (size * n)), 4) for n in (1, ALONG * max(len(varying(self.features)), 1)))
         self._at_level = functools.lru_cache(len(self.levels))(self._select)
-        self.graph = functools.lru_cache(KEPT)(self._graph)
+        self.graph = functools.lru_cache(kept)(self._graph)
         self._means = functools.lru_cache(KEPT)(self._means_of)
-        self._told = functools.lru_cache(KEPT)(self._probabilities_told)
-        self.intervals = functools.lru_cache(64)(self._intervals)
+        self._told = functools.lru_cache(kept)(self._probabilities_told)
+        self.intervals = functools.lru_cache(min(kept, 64))(self._intervals)
         self.undirected = functools.lru_cache(len(self.levels))(self._undirected)
-        self.along = functools.lru_cache(64)(self._along)
+        self.along = functools.lru_cache(curves)(self._along)
         self._counts = functools.lru_cache(64)(self._count_over)
 
     @functools.cached_property
@@ -236,5 +239,7 @@ class FittedGraphs:
                 if last is not None:
                     row[axes[1]] = last
                 contexts.append(tuple(row))
-        counts: Array = (self._graphs(level, contexts) != 0).sum((1, 2)).reshape(-1, len(grids[0]))
+        # In pieces, between which graphs can be drawn that others wait for.
+        pieces = [self._graphs(level, contexts[start : start + PIECE]) for start in range(0, len(contexts), PIECE)]
+        counts: Array = np.concatenate([(W != 0).sum((1, 2)) for W in pieces]).reshape(-1, len(grids[0]))
         return counts

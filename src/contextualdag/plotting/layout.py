@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 from contextualdag.errors import InvalidInputError
+from contextualdag.threads import one_thread_each
 
 SWEEPS = 8
 STARTS = 2  # for small graphs
@@ -59,7 +60,8 @@ def layered_layout(W: np.ndarray, *, aspect: float = 1.4, sizes: np.ndarray | No
     places = np.zeros((p, 2))
     if len(linked):
         upper, shift = box * (1, share), np.array([0, box[1] * (1 - share) / 2])
-        found = _Problem(strength[np.ix_(linked, linked)], upper, half[linked]).solve()
+        with one_thread_each(torch.device("cpu")):  # the tensors are small
+            found = _Problem(strength[np.ix_(linked, linked)], upper, half[linked]).solve()
         places[linked] = found + shift
     bottom = box[1] * (0.5 - share)
     for index, row in enumerate(rows):

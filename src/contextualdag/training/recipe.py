@@ -37,7 +37,7 @@ from torch import Tensor
 
 from contextualdag.graphs import is_acyclic, order_to_mask
 from contextualdag.network import MeanNetwork
-from contextualdag.threads import one_thread_each
+from contextualdag.threads import ROWS_WORTH_THREADS, one_thread_each
 from contextualdag.training import noise
 from contextualdag.training import selection as selections
 from contextualdag.training.common_order import find_order
@@ -90,7 +90,6 @@ FAR_BEHIND, HOPELESS = 0.1, 4  # log likelihood and standard errors by which sim
 SURE = 1.96  # standard errors in an interval of 95 %
 TRIED = (2.0, 1.4, 1.0)  # budgets of graphs along one order, as multiples of the best one without
 ROWS_IN_A_CLUSTER = 100
-ROWS_WORTH_THREADS = 4000  # for one network with fewer, PyTorch's threads gain little and disturb other programs
 
 
 def learn(problems: Sequence[Problem]) -> list[Outcome]:

@@ -4,6 +4,7 @@ There are three kinds, with one interface: graphs that vary with the context, on
 each cluster of contexts. They are immutable; selecting another point gives a new solution.
 """
 
+import contextlib
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -19,6 +20,7 @@ from contextualdag.errors import InvalidParameterError
 from contextualdag.graphs import is_acyclic
 from contextualdag.network import ACTIVATIONS, ContextNetwork, state_shapes
 from contextualdag.projection import LogDet, Order
+from contextualdag.threads import ROWS_WORTH_THREADS, one_thread_each
 from contextualdag.training import selection
 from contextualdag.training.packing import Tensors, pack_points, pack_setting, unpack_points, unpack_setting
 from contextualdag.training.pairs import graphs
@@ -61,7 +63,8 @@ class Solution(ABC):
 
     def graphs(self, Z: Tensor, mask: Tensor | None = None) -> Tensor:
         """Graphs (n, p, p) at contexts as the networks see them, within a mask for each sample if there is one."""
-        W = self._learned(Z, mask)
+        with contextlib.nullcontext() if len(Z) >= ROWS_WORTH_THREADS else one_thread_each(Z.device):
+            W = self._learned(Z, mask)
         return W if self.required is None else with_required(W, self.required)
 
     @abstractmethod
