@@ -184,7 +184,9 @@ def test_contexts(z):
 
 
 @pytest.mark.parametrize(
-    "make", [pd.DataFrame, pl.DataFrame, pa.table, lambda columns: pa.table(columns).to_batches()[0]], ids=str
+    "make",
+    [pd.DataFrame, pl.DataFrame, pa.table, lambda columns: pa.table(columns).to_batches()[0]],
+    ids=["pandas", "polars", "arrow", "batch"],
 )
 def test_contexts_in_every_kind_of_frame(make):
     model = small_model()
