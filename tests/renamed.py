@@ -31,5 +31,7 @@ def renamed(names):
     encoder = replace(preparation.contexts.encoder, names=tuple(names[:2]), categories=(None, tuple(names)))
     model.names_ = list(names)
     model._preparation = replace(preparation, names=tuple(names), contexts=replace(preparation.contexts, encoder=encoder))
+    of_features = zip(names, model.context_test_.features.values(), strict=False)
+    model.context_test_ = replace(model.context_test_, features=dict(of_features))
     model._variation = None  # it has names of its own, and is not needed here
     return model

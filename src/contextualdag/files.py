@@ -96,7 +96,8 @@ def exclusive_lock(path: Path, wait: bool = False) -> Iterator[None]:
 
     Examples
     --------
-    >>>     >>> from pathlib import Path
+    >>> import tempfile
+    >>> from pathlib import Path
     >>> from contextualdag.files import exclusive_lock
     >>> with tempfile.TemporaryDirectory() as folder, exclusive_lock(Path(folder) / ".lock"):
     ...     print("alone")

@@ -9,11 +9,12 @@ import collections
 import contextlib
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TypeVar
 
 import torch
 
+LONGEST_WAIT = 0.1  # seconds between looks at the keyboard
 ROWS_WORTH_THREADS = 4000  # for one network with fewer, PyTorch's threads gain little and disturb other programs
 
 Item = TypeVar("Item")
@@ -80,10 +81,13 @@ def interruptibly(work: Callable[[], None], stop: Callable[[], None]) -> None:
     with ThreadPoolExecutor(1) as pool:
         working = pool.submit(work_like_here)
         try:
-            working.result()
+            # A wait without an end is not interrupted on every system, nor with every handler of signals.
+            while not wait([working], timeout=LONGEST_WAIT).done:
+                pass
         except KeyboardInterrupt:
             stop()
             raise
+        working.result()
 
 
 def side_by_side(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:

@@ -45,20 +45,6 @@ def test_expectations_are_those_of_the_normal_distribution():
         assert np.array_equal(found[i, o], X[i, o])
 
 
-def test_draws_have_the_moments_of_the_normal_distribution():
-    W = np.array([[0, 0.8, 0.5], [0, 0, -1.0], [0, 0, 0]])
-    scale, n = np.array([1, 0.5, 2]), 20_000
-    A = np.linalg.inv(np.eye(3) - W.T)
-    covariance = A @ np.diag(scale**2) @ A.T
-    X, observed = np.tile([0.0, 1.0, 0.0], (n, 1)), np.tile([False, True, False], (n, 1))
-    drawn = filled_by_model(X, observed, np.tile(W, (n, 1, 1)), np.zeros((n, 3)), scale, np.random.default_rng(0))
-    m, o = [0, 2], [1]
-    slope = covariance[np.ix_(m, o)] / covariance[1, 1]
-    assert np.allclose(drawn[:, m].mean(0), slope[:, 0], atol=0.05)
-    assert np.allclose(np.cov(drawn[:, m].T), covariance[np.ix_(m, m)] - slope @ covariance[np.ix_(o, m)], atol=0.1)
-    assert (drawn[:, 1] == 1).all()
-
-
 def test_means_follow_the_context():
     rng = np.random.default_rng(0)
     Z = rng.uniform(-1, 1, (200, 1))

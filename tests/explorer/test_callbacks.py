@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import networkx as nx
 import numpy as np
@@ -18,6 +19,7 @@ from contextualdag.explorer.elements import signed
 from contextualdag.explorer.graphs import FittedGraphs
 from contextualdag.explorer.layout import page
 from contextualdag.explorer.view import Picked
+from contextualdag.transforms import Transforms
 
 pytestmark = pytest.mark.slow
 
@@ -324,6 +326,7 @@ class WithoutFeatures:
         self.undirected_edges_, self.structure_scores_, self.context_test_ = [], {}, None
         self.noise_, self.outliers_, self.noise_changes_ = "equal", [], {}
         self.structure_, self.selection = "varying", "min"
+        self._preparation = SimpleNamespace(transforms=Transforms.learn(np.zeros((0, 3)), self.names_, "none"))
 
     def adjacency(self, Z):
         assert Z.shape[1] == 0

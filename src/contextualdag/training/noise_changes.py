@@ -56,7 +56,7 @@ def changes_of_noise(residuals: Array, Z: Array, scored: Flags | None = None) ->
     >>> rng = np.random.default_rng(0)
     >>> Z = rng.uniform(-1, 1, (1000, 1))
     >>> changes_of_noise(np.hstack([1 + 0.5 * Z, 1 + 0 * Z]) * rng.standard_normal((1000, 2)), Z).round(2)
-    array([0.52, 0.  ])
+    array([0.51, 0.  ])
     """
     counts = np.ones(residuals.shape, dtype=bool) if scored is None else scored
     basis = context_basis(Z)[:, 1:]
