@@ -137,7 +137,7 @@ def _of_response(names: Sequence[str], response: Response) -> Any:
     order = [int(k) for k in np.argsort(-np.abs(response.strengths), kind="stable") if response.reached[k]]
     if not order:
         return html.P(f"{names[response.cause]} affects nothing here.", className="soft")
-    means, after, effects = response.means, response.after, response.effects
+    means, after, effects = response.before, response.after, response.effects
     rows = [
         [names[k], signed(float(effects[k])) if effects[k] else "", signed(float(means[k])), signed(float(after[k]))]
         for k in (response.cause, *order)

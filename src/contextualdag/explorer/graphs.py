@@ -149,7 +149,9 @@ class FittedGraphs:
         if view.cause is None:
             return None
         W, means = self.graph(view.level, values), self._means(view.level, values)
-        return Response.of(view.cause, view.shift, W, means, self._model.noise_scale_)
+        transforms = self._model._preparation.transforms
+        means = transforms.forward(means[None], "the means")[0]
+        return Response.of(view.cause, view.shift, W, means, self._model.noise_scale_, lambda x: transforms.back(x[None])[0])
 
     def counts(self, level: int, values: Values, axes: tuple[int, ...]) -> Array:
         """Numbers of edges over one or two features, the others held: (points of the last axis, points of the first)."""

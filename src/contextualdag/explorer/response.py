@@ -1,5 +1,6 @@
 """How the variables of one context respond when one of them, the cause, is set to a value."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +22,9 @@ class Response:
     effects : array of shape (p,)
         Total effects of the cause; zero for itself and for all that it does not reach.
     means, spreads : array of shape (p,)
-        Means and standard deviations without intervention.
+        Means and standard deviations without intervention, in the units of the graphs.
+    back : callable
+        From these units to those of the table, where variables were transformed.
     """
 
     cause: int
@@ -29,9 +32,18 @@ class Response:
     effects: Array
     means: Array
     spreads: Array
+    back: Callable[[Array], Array] = np.asarray
 
     @classmethod
-    def of(cls, cause: int, shift: float, W: Array, means: Array, noise_scale: Array) -> "Response":
+    def of(
+        cls,
+        cause: int,
+        shift: float,
+        W: Array,
+        means: Array,
+        noise_scale: Array,
+        back: Callable[[Array], Array] = np.asarray,
+    ) -> "Response":
         """The response of the variables of a graph W (p, p).
 
         Examples
@@ -43,7 +55,7 @@ class Response:
         >>> one.spreads, one.after, one.reached
         (array([2., 5., 1.]), array([3., 6., 0.]), array([False,  True, False]))
         """
-        return cls(cause, shift, effects_of(W[None], cause)[0], means, spreads(W[None], noise_scale)[0])
+        return cls(cause, shift, effects_of(W[None], cause)[0], means, spreads(W[None], noise_scale)[0], back)
 
     @property
     def reached(self) -> Flags:
@@ -52,17 +64,21 @@ class Response:
         return there
 
     @property
-    def changes(self) -> Array:
-        """Changes of the means, that of the cause included."""
-        unit = np.zeros(len(self.effects))
-        unit[self.cause] = 1
-        changes: Array = (self.effects + unit) * self.shift * self.spreads[self.cause]
-        return changes
+    def before(self) -> Array:
+        """Means without intervention, in the units of the table."""
+        return self.back(self.means)
 
     @property
     def after(self) -> Array:
-        """Means under the intervention."""
-        return self.means + self.changes
+        """Means under the intervention, in the units of the table."""
+        unit = np.zeros(len(self.effects))
+        unit[self.cause] = 1
+        return self.back(self.means + (self.effects + unit) * self.shift * self.spreads[self.cause])
+
+    @property
+    def changes(self) -> Array:
+        """Changes of the means, that of the cause included."""
+        return self.after - self.before
 
     @property
     def strengths(self) -> Array:
