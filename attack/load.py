@@ -22,13 +22,13 @@ FOLLOWING = ("details.children", "effects.children", "map.figure")  # what the p
 
 
 def cases(short: bool) -> Iterator[Case]:
-    """Some moves, then 10 000 requests, then with silent clients beside."""
-    yield {"readers": READERS, "moves": 3, "silent": 50 if short else 0}
+    """Some moves, then 10 000 requests, then with silent clients beside. Quick cases do not judge times, see `busy`."""
+    yield {"readers": READERS, "moves": 3, "silent": 50 if short else 0, "timed": not short}
     if not short:
-        yield {"readers": READERS, "moves": 50, "silent": 0}
-        yield {"readers": READERS, "moves": 5, "silent": SILENT}
+        yield {"readers": READERS, "moves": 50, "silent": 0, "timed": True}
+        yield {"readers": READERS, "moves": 5, "silent": SILENT, "timed": True}
         for moves in itertools.count(10, 10):
-            yield {"readers": READERS, "moves": min(moves, 50), "silent": SILENT}
+            yield {"readers": READERS, "moves": min(moves, 50), "silent": SILENT, "timed": True}
 
 
 def check(case: Case, scratch: Path) -> Found:
@@ -46,7 +46,7 @@ def check(case: Case, scratch: Path) -> Found:
             client.close()
         p99 = float(np.percentile(seconds, 99))
         counts = {"redraws": float(len(seconds)), "requests": float(len(seconds)) * (1 + len(FOLLOWING))}
-        if p99 > MOST_SECONDS:
+        if case["timed"] and p99 > MOST_SECONDS:
             wrong.append(f"The 99th percentile of the time of a redraw is {p99:.2f} s.")
         if grown > MOST_MEGABYTES:
             wrong.append(f"{counts['requests']:.0f} requests took {grown:.0f} MB.")
