@@ -2,7 +2,7 @@
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, ParamSpec
 
@@ -15,6 +15,7 @@ from contextualdag.datasets.skeletons import SKELETONS
 from contextualdag.errors import InvalidParameterError
 
 Array = NDArray[np.float64]
+AT_ONCE = 10_000  # rows
 Flags = NDArray[np.bool_]
 Graph = Literal["erdos-renyi", "scale-free"]
 NoiseScale = Literal["equal"] | tuple[float, float]
@@ -237,8 +238,9 @@ def make_varying_dag(
     smallest = np.quantile(np.abs(d), 1 - active) if d.size else 0.0
     d = np.where(fixed == 0, d, np.abs(d) * fixed)
     W = np.zeros((n_samples, n_nodes, n_nodes))
-    W[:, j, k] = np.where(d > smallest, factor * d, 0)
-    W[:, k, j] = np.where(-d > smallest, factor * -d, 0)
+    for part in _parts(n_samples):
+        W[part, j, k] = np.where(d[part] > smallest, factor * d[part], 0)
+        W[part, k, j] = np.where(-d[part] > smallest, factor * -d[part], 0)
     X = _solved(W, noise) if targets is None else _solved(W * ~targets[:, None], np.where(targets, values, noise))
     seen = X + Z @ shift
     data = _dataset(seen * size_of_row[:, None], Z, W, standardise)
@@ -377,10 +379,17 @@ def _check_design(function: str, *, n_nodes: Any, n_edges: Any, **others: Any) -
         require(False, "n_samples", function, "at least 2 where X is standardised", 1)
 
 
+def _parts(n: int) -> Iterator[slice]:
+    """Rows to compute at once, so that an interruption need not wait for all."""
+    return (slice(first, first + AT_ONCE) for first in range(0, n, AT_ONCE))
+
+
 def _solved(W: Array, noise: Array) -> Array:
     """The x of every row with x = W^T x + noise."""
-    A = np.eye(W.shape[1]) - W.transpose(0, 2, 1)
-    return np.asarray(np.linalg.solve(A, noise[:, :, None])[:, :, 0], dtype=np.float64)
+    X, eye = np.empty(noise.shape), np.eye(W.shape[1])
+    for part in _parts(len(W)):
+        X[part] = np.linalg.solve(eye - W[part].transpose(0, 2, 1), noise[part, :, None])[:, :, 0]
+    return X
 
 
 def _dataset(X: NDArray[np.floating], Z: Array, W: Array, standardise: bool) -> Dataset:
