@@ -308,7 +308,8 @@ def _words() -> Iterator[tuple[str, Callable[[], Any], tuple[str, ...] | None]]:
     yield "array of text", lambda: np.array([WORDS, WORDS]).T, WORDS
     yield "array of objects of text", lambda: np.array([WORDS, WORDS], dtype=object).T, WORDS
     yield "list of text", lambda: [[word, word] for word in WORDS], WORDS
-    yield "array of wide text", lambda: np.array([WORDS, WORDS], dtype=np.dtypes.StringDType()).T, WORDS
+    if hasattr(np.dtypes, "StringDType"):  # NumPy 2
+        yield "array of wide text", lambda: np.array([WORDS, WORDS], dtype=np.dtypes.StringDType()).T, WORDS
     for dtype in ("str", "object", "string", "string[pyarrow]", "string[python]", "category"):
         yield f"pandas {dtype}", partial(_twice, pd.Series(WORDS).astype(dtype)), WORDS
     yield (
@@ -336,7 +337,8 @@ def _words() -> Iterator[tuple[str, Callable[[], Any], tuple[str, ...] | None]]:
     for kind in (pl.String, pl.Categorical, pl.Enum(["u", "v", "w"])):
         yield f"polars {kind}", partial(_polars_twice, WORDS, kind), WORDS
         yield f"polars {kind} with holes", partial(_polars_twice, with_holes(WORDS, None), kind), None
-    for arrow in (pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string())):
+    views = [] if int(pa.__version__.split(".")[0]) < 18 else [pa.string_view()]  # older versions cannot make them
+    for arrow in (pa.string(), pa.large_string(), *views, pa.dictionary(pa.int8(), pa.string())):
         yield f"arrow {arrow}", partial(_arrow_twice, WORDS, arrow), WORDS
         yield f"arrow {arrow} with holes", partial(_arrow_twice, with_holes(WORDS, None), arrow), None
     yield "arrow batch of text", partial(_first_batch, partial(_arrow_twice, WORDS, pa.string())), WORDS

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from importlib.metadata import version
 from typing import Any
 
 import narwhals as nw
@@ -162,3 +163,8 @@ def check_same_samples(X: Array, Z: Array) -> None:
         raise InvalidInputError(f"X has 0 sample(s) (shape={X.shape}) while a minimum of 1 is required.")
     if len(X) != len(Z):
         raise InvalidInputError(f"X has {len(X)} rows and Z has {len(Z)}; they must describe the same samples.")
+
+
+def exact_numbers() -> dict[str, Any]:
+    """Arguments with which pandas reads the numbers of a CSV file to their last digit; from version 3 on it always does."""
+    return {"float_precision": "round_trip"} if version("pandas").startswith("2.") else {}

@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from contextualdag import BootstrapDAG, ContextualDAG, FixedDAG
 from contextualdag.cli import app
-from contextualdag.cli.tables import EXACT
 from contextualdag.datasets import make_fixed_dag
+from contextualdag.tables import exact_numbers
 
 N = 150
 
@@ -107,7 +107,7 @@ def test_a_table_of_contexts(model, table):
     assert result.exit_code == 0, result.output
     edges = model.edges(table[["age", "site"]])
     assert result.stdout == f"sub/edges.csv: {N} graphs, {len(edges)} edges.\n"
-    pd.testing.assert_frame_equal(pd.read_csv("sub/edges.csv", **EXACT), edges.assign(outside=False))
+    pd.testing.assert_frame_equal(pd.read_csv("sub/edges.csv", **exact_numbers()), edges.assign(outside=False))
     assert invoke("--contexts", "people.csv", "--format", "csv").stdout == Path("sub/edges.csv").read_text()
 
 
@@ -197,7 +197,7 @@ def test_edges_whose_direction_the_data_do_not_tell(tmp_path):
         for edge in edges.itertuples():
             assert f"{edge.source} {'→' if edge.directed else '—'} {edge.target} " in shown
     assert invoke("--out", "edges.csv").exit_code == 0
-    pd.testing.assert_frame_equal(pd.read_csv("edges.csv", **EXACT), edges.assign(outside=False))
+    pd.testing.assert_frame_equal(pd.read_csv("edges.csv", **exact_numbers()), edges.assign(outside=False))
     (graph,) = json.loads(invoke("--format", "json").stdout)["graphs"]
     assert [edge["directed"] for edge in graph["edges"]] == edges["directed"].tolist()
     assert invoke("--out", "one.graphml").exit_code == 0
@@ -215,7 +215,7 @@ def test_probabilities_are_shown_and_written(bootstrap, table):
         words = re.escape(f"{edge.source} → {edge.target}")
         assert re.search(rf"{words} +-?[\d.]+ +-?[\d.]+ +{edge.probability:.2f} *$", shown, re.M)
     assert invoke("--out", "edges.csv").exit_code == 0
-    pd.testing.assert_frame_equal(pd.read_csv("edges.csv", **EXACT), edges.assign(outside=False))
+    pd.testing.assert_frame_equal(pd.read_csv("edges.csv", **exact_numbers()), edges.assign(outside=False))
     (graph,) = json.loads(invoke("--format", "json").stdout)["graphs"]
     assert [edge["probability"] for edge in graph["edges"]] == edges["probability"].tolist()
     assert invoke("--out", "one.graphml").exit_code == 0

@@ -4,8 +4,8 @@ import pytest
 from typer.testing import CliRunner
 
 from contextualdag.cli import app
-from contextualdag.cli.tables import EXACT
 from contextualdag.datasets import make_fixed_dag, make_varying_dag
+from contextualdag.tables import exact_numbers
 
 
 @pytest.fixture(autouse=True)
@@ -32,10 +32,10 @@ def test_the_table_is_that_of_the_library(tmp_path):
         "Next: contextualdag fit sub/data.csv --context z1,z2,z3 --out model",
     ]
     data = make_varying_dag(50, 4, 3, n_edges=4, random_state=7)
-    table = pd.read_csv("sub/data.csv", **EXACT)
+    table = pd.read_csv("sub/data.csv", **exact_numbers())
     assert list(table.columns) == ["x1", "x2", "x3", "x4", "z1", "z2", "z3"]
     np.testing.assert_array_equal(table.to_numpy(), np.hstack([data.X, data.Z]))
-    truth = pd.read_csv("truth.csv", **EXACT)
+    truth = pd.read_csv("truth.csv", **exact_numbers())
     W = np.zeros_like(data.W)
     places = [truth[name].str[1:].astype(int) - 1 for name in ("source", "target")]
     W[truth["sample"], places[0], places[1]] = truth["weight"]
@@ -96,10 +96,10 @@ def test_options_reach_the_design():
         reversals=0.5,
         random_state=0,
     )
-    np.testing.assert_array_equal(pd.read_csv("a.csv", **EXACT).to_numpy(), np.hstack([data.X, data.Z]))
+    np.testing.assert_array_equal(pd.read_csv("a.csv", **exact_numbers()).to_numpy(), np.hstack([data.X, data.Z]))
     assert invoke("--out", "b.csv", "--design", "fixed", "--weight", "0.7").exit_code == 0
     data = make_fixed_dag(1000, 5, n_edges=5, weight=0.7, random_state=0)
-    np.testing.assert_array_equal(pd.read_csv("b.csv", **EXACT).to_numpy(), np.hstack([data.X, data.Z]))
+    np.testing.assert_array_equal(pd.read_csv("b.csv", **exact_numbers()).to_numpy(), np.hstack([data.X, data.Z]))
 
 
 def test_parquet():

@@ -7,7 +7,6 @@ import re
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,10 +16,7 @@ from contextualdag.checks import did_you_mean, listed
 from contextualdag.columns import check_meaning, is_date
 from contextualdag.errors import InvalidInputError, PersistenceError
 from contextualdag.export import as_cell, quoting
-from contextualdag.tables import too_many_categories
-
-# How pandas reads numbers to their last digit; from version 3 on it always does.
-EXACT: dict[str, Any] = {"float_precision": "round_trip"} if pd.__version__.startswith("2.") else {}
+from contextualdag.tables import exact_numbers, too_many_categories
 
 PARQUET = (".parquet", ".pq")
 NAMELESS = "unnamed column {}"  # row numbers, which programs write in front of a table, have no name in the header
@@ -169,7 +165,7 @@ def _parse_csv(path: Path, text: str, delimiter: str, decimal: str, as_text: Seq
             skipinitialspace=True,
             low_memory=False,
             dtype=dtypes,
-            **EXACT,
+            **exact_numbers(),
         )
 
     try:

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING
 
+from contextualdag.tables import exact_numbers
+
 if TYPE_CHECKING:
     import pandas
 
@@ -77,7 +79,7 @@ def load_actg175() -> ACTG175:
     import pandas as pd
 
     with resources.as_file(resources.files(__package__) / "actg175.csv.gz") as file:
-        frame = pd.read_csv(file)
+        frame = pd.read_csv(file, **exact_numbers())
     arms = pd.Categorical.from_codes(frame["arms"], list(_ARMS))
     frame.insert(int(frame.columns.get_loc("arms")), "arm", arms)
     frame = frame.drop(columns="arms")

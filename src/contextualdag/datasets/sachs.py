@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from contextualdag.checks import is_flag, require
 from contextualdag.errors import InvalidInputError, MissingPackageError, PersistenceError
+from contextualdag.tables import exact_numbers
 
 if TYPE_CHECKING:
     import pandas
@@ -209,7 +210,7 @@ def _read(file: Path) -> "pandas.DataFrame":
     import pandas as pd
 
     try:
-        return pd.read_csv(file)
+        return pd.read_csv(file, **exact_numbers())
     except OSError as error:
         raise PersistenceError(f"{file} cannot be read: {error.strerror or error}.") from error
     except ValueError as error:  # what pandas raises for text that is no table is a ValueError, as is text that is no text

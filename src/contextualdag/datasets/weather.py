@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING
 
+from contextualdag.tables import exact_numbers
+
 if TYPE_CHECKING:
     import pandas
 
@@ -72,5 +74,5 @@ def load_weather() -> Weather:
     import pandas as pd
 
     with resources.as_file(resources.files(__package__) / "weather.csv.gz") as file:
-        frame = pd.read_csv(file, dtype={"origin": "category"})
+        frame = pd.read_csv(file, dtype={"origin": "category"}, **exact_numbers())
     return Weather(frame[list(_VARIABLES)].copy(), frame[list(_CONTEXT)].copy(), frame)
