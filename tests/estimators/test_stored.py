@@ -77,6 +77,7 @@ def test_forgeries_are_refused_or_harmless(name, folders, tmp_path):
         (lambda m: m["solution"]["network"].update(n_nodes=10**9), "must be one from 5 features to 3 nodes"),
         (lambda m: m["solution"].update(points=[]), "points must be a path with budgets"),
         (lambda m: m["solution"]["selected"].update(index=99), "selected.index must be from 0"),
+        (lambda m: m["solution"]["selected"].update(cut=2**64), "selected.cut must be a float"),
         (lambda m: m["parameters"].update(patience=-1), "patience"),
         (lambda m: m["parameters"].update(tiers=[["p"]]), "tiers"),
         (lambda m: m["preparation"].update(names=["p", "p", "r"]), "names must be different texts"),
@@ -103,7 +104,11 @@ def test_a_cyclic_graph_is_refused(folders, tmp_path):
 
 @pytest.mark.parametrize(
     ("prefix", "change"),
-    [("variation/target", lambda one: one.bool()), ("solution/refit/", lambda one: one * 1e300)],
+    [
+        ("variation/target", lambda one: one.bool()),
+        ("solution/refit/", lambda one: one * 1e300),
+        ("mean/", lambda one: one.to(torch.complex64)),
+    ],
 )
 def test_tensors_of_another_kind_or_size_are_refused(folders, tmp_path, prefix, change):
     metadata, tensors = load_folder(folders["fixed"], "FixedDAG")

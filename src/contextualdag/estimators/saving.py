@@ -19,7 +19,7 @@ from contextualdag.training.context_test import ContextTest
 from contextualdag.training.means import HIDDEN_LAYERS
 from contextualdag.training.packing import Tensors, pack_setting, under, unpack_setting
 from contextualdag.training.solution import unpack_solution
-from contextualdag.training.stored import expect
+from contextualdag.training.stored import expect, expect_tensor
 from contextualdag.training.structure import StructureScore
 from contextualdag.transforms import Transforms
 
@@ -176,10 +176,12 @@ def _unpack_preparation(metadata: dict[str, Any], tensors: Tensors, device: torc
     expect(isinstance(metadata["has_mean_network"], bool), "has_mean_network", "true or false", metadata["has_mean_network"])
     if metadata["has_mean_network"]:
         network = MeanNetwork(len(scaling.z_mean), len(scaling.x_mean), HIDDEN_LAYERS, "silu").to(device)
-        network.load_state_dict(under(tensors, "mean"))
+        weights = under(tensors, "mean")
+        for name, own in network.state_dict().items():  # before they are cast to the type of the network
+            expect_tensor(weights.get(name), f"mean/{name}", own.shape)
+        network.load_state_dict(weights)
         network.eval().requires_grad_(False)
         prepared = replace(prepared, mean_network=network)
-        check_preparation(prepared)
     return prepared
 
 

@@ -59,9 +59,6 @@ def check_preparation(preparation: Preparation) -> None:
     _expect_array(contexts.quantiles, "context_quantiles", (N_QUANTILES, n_seen))
     expect(bool((np.diff(contexts.quantiles, axis=0) >= 0).all()), "context_quantiles", "rising", "a fall")
     _check_transforms(preparation.transforms, p)
-    if preparation.mean_network is not None:
-        for name, weights in preparation.mean_network.state_dict().items():
-            expect_tensor(weights, f"mean/{name}", weights.shape)
 
 
 def _check_transforms(transforms: Transforms, p: int) -> None:

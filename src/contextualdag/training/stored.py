@@ -75,7 +75,8 @@ def check_selected(selected: Selected, points: Sequence[PathPoint[Any]]) -> None
     index = selected.index
     expect(is_integer(index) and 0 <= index < len(points), "selected.index", f"from 0 to {len(points) - 1}", index)
     if isinstance(selected, Refitted):
-        expect(is_number(selected.cut, 0, high_open=True), "selected.cut", "a number of at least 0", selected.cut)
+        sound = isinstance(selected.cut, float) and is_number(selected.cut, 0, high_open=True)
+        expect(sound, "selected.cut", "a float of at least 0", selected.cut)
         expect(points[index].refit is not None, "selected.index", "that of a point with a refit", index)
 
 
