@@ -7,15 +7,17 @@ independent trainings and samples use the cores.
 
 import collections
 import contextlib
+import functools
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TypeVar
 
 import torch
+from threadpoolctl import ThreadpoolController
 
 LONGEST_WAIT = 0.1  # seconds between looks at the keyboard
-ROWS_WORTH_THREADS = 4000  # for one network with fewer, PyTorch's threads gain little and disturb other programs
+ROWS_WORTH_THREADS = 4000  # in a prediction for fewer, PyTorch's threads gain little and disturb other programs
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -23,12 +25,13 @@ Job = Generator[None, None, Result]
 
 
 class _Limit:
-    """PyTorch's number of threads is that of the whole process, and fits may run in several threads of it."""
+    """Numbers of threads of libraries are those of the whole process, and fits may run in several threads of it."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.n_inside = 0
         self.n_threads = 1
+        self.others = contextlib.ExitStack()
         self.worker = threading.local()
 
 
@@ -37,7 +40,10 @@ _limit = _Limit()
 
 @contextlib.contextmanager
 def one_thread_each(device: torch.device) -> Iterator[None]:
-    """Let PyTorch use one thread within, so that `side_by_side` has the others; nothing changes for a GPU."""
+    """Let PyTorch and the products of compiled loops use one thread within, so that `side_by_side` has the others.
+
+    Nothing changes for a GPU.
+    """
     if device.type != "cpu":
         yield
         return
@@ -45,6 +51,7 @@ def one_thread_each(device: torch.device) -> Iterator[None]:
         if _limit.n_inside == 0:
             _limit.n_threads = torch.get_num_threads()
             torch.set_num_threads(1)
+            _limit.others.enter_context(_blas().limit(limits=1))
         _limit.n_inside += 1
     try:
         yield
@@ -53,6 +60,15 @@ def one_thread_each(device: torch.device) -> Iterator[None]:
             _limit.n_inside -= 1
             if _limit.n_inside == 0:
                 torch.set_num_threads(_limit.n_threads)
+                _limit.others.close()
+
+
+@functools.cache
+def _blas() -> ThreadpoolController:
+    """The threads of the library that matrix products of compiled loops use."""
+    import scipy.linalg  # noqa: F401 - it brings the library
+
+    return ThreadpoolController().select(user_api="blas")
 
 
 def n_threads() -> int:

@@ -92,6 +92,15 @@ def test_intervals_hold_the_estimate_and_grow_with_the_level(model, data):
     assert ((higher - lower)[W != 0] > 0).mean() > 0.9
 
 
+def test_an_interval_reaches_the_nearest_half():
+    halves = np.array([[0.0, 0.2, -0.1], [0.0, 0.4, 0.1]])
+    low, high = interval(np.array([0.5, 0.1, 0.0]), halves, 0.9)
+    assert low[0] == 0
+    assert high[0] == 0.5
+    assert high[1] >= 0.2
+    assert low[2] < 0 < high[2]
+
+
 def test_effects_have_intervals(model, data):
     Z = data.Z[:20]
     low, high = model.effect_intervals(Z)

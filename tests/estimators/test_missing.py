@@ -63,7 +63,7 @@ def test_by_default_an_error_counts_them(holes, data):
 @pytest.mark.parametrize(
     "model",
     [
-        ContextualDAG(missing="impute", **SMALL),
+        ContextualDAG(missing="impute", **SMALL | {"n_members": 3}),
         FixedDAG(missing="impute", random_state=0),
         ClusteredDAG(n_clusters=2, missing="impute", random_state=0),
     ],

@@ -50,7 +50,7 @@ def test_the_context_and_what_it_explains(model, along):
     table = model.explained_
     assert list(table.index) == [*along.names, "mean"]
     assert table.loc["mean"].sum() == pytest.approx(model.held_out_score_)
-    assert table.loc["mean", "change of edges"] > 0.01
+    assert table.loc["mean", "change of edges"] > 0
     single = ContextualDAG(structure="constant", **QUICK).fit(along.X[:1000], along.Z[:1000])
     assert (single.explained_["change of edges"] == 0).all()
     assert single.context_test_.gain is None

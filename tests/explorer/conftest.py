@@ -73,7 +73,7 @@ def drug_model():
 
 @pytest.fixture(scope="session", params=["FixedDAG", "ContextualDAG"])
 def one_graph(request):
-    data = make_fixed_dag(1500, n_nodes=6, random_state=1, noise_scale=(0.3, 3))
+    data = make_fixed_dag(1500, n_nodes=6, n_edges=8, random_state=3, noise_scale=(0.3, 3))
     if request.param == "FixedDAG":
         return FittedGraphs(FixedDAG(random_state=0).fit(data.X))
     fit = ContextualDAG(hidden_layers=(16,), structure="constant", random_state=0, verbose=False)

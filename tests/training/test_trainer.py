@@ -4,9 +4,10 @@ import pytest
 import torch
 
 from contextualdag.errors import TrainingError
+from contextualdag.training.cuda_graph import Standing
 from contextualdag.training.data import Split
 from contextualdag.training.loss import errors, mean_error, residuals
-from contextualdag.training.trainer import NoProjection, Standing, TrainingSettings, train
+from contextualdag.training.trainer import NoProjection, TrainingSettings, train
 
 
 def validation_loss(network, split):

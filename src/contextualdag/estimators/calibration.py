@@ -55,8 +55,9 @@ def calibrated(of_halves: Array, of_members: Array, allowed: Flags) -> Array:
 def interval(estimate: Array, resampled: Array, level: float) -> tuple[Array, Array]:
     """Bounds around estimates (...), from those of halves (b, ...).
 
-    Estimates from halves spread about sqrt(2) times as much as those from all rows, or what was measured instead.
+    Estimates from halves spread about sqrt(2) times as much as those from all rows, or what was measured instead. The
+    bounds reach as far as the nearest half: an edge that no half has may be none.
     """
     spread = (resampled - resampled.mean(0)) * SPREAD
     low, high = np.quantile(spread, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    return estimate + low, estimate + high
+    return np.minimum(estimate + low, resampled.max(0)), np.maximum(estimate + high, resampled.min(0))

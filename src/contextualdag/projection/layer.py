@@ -274,10 +274,14 @@ class PairProjection(DAGProjection):
         """Project entries (n, l); a mask has the same shape."""
 
         def project(W_tilde: Tensor) -> tuple[Tensor, bool | Tensor]:
-            return self._project(W_tilde if mask is None else W_tilde.masked_fill(mask == 0, 0))
+            return self.project(W_tilde if mask is None else W_tilde.masked_fill(mask == 0, 0))
 
         W_star: Tensor = _SparseDAG.apply(W, project, None)  # type: ignore[no-untyped-call]
         return W_star
+
+    def project(self, W: Tensor) -> tuple[Tensor, bool | Tensor]:
+        """The projected entries without a gradient, and whether the budget binds."""
+        return self._project(W)
 
     def _acyclic(self, W: Tensor) -> Tensor:
         return self._order.on_pairs(W, self._pairs, self._n_nodes)

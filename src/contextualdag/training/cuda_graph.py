@@ -11,6 +11,7 @@ own. Short kernels leave most of a GPU idle, so eight slots take little longer t
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -22,7 +23,6 @@ from contextualdag.training.loss import errors, mean_error
 from contextualdag.training.trainer import (
     Fit,
     Residuals,
-    Standing,
     State,
     Training,
     TrainingSettings,
@@ -32,6 +32,44 @@ from contextualdag.training.trainer import (
 
 LAG = 3  # epochs that the host may be ahead
 WARM_UP = 3  # epochs before the capture, in which libraries allocate what they need
+
+
+class Standing(NamedTuple):
+    """Where early stopping stands: a tensor with one number for each network that is trained at once."""
+
+    epoch: Tensor
+    best_epoch: Tensor
+    best_train: Tensor
+    best_validation: Tensor
+    train: Tensor
+    validation: Tensor
+    done: Tensor
+    diverged: Tensor
+
+    @classmethod
+    def start(cls, active: Tensor) -> "Standing":
+        """Before the first epoch; networks that are not active are done already."""
+        zero = torch.zeros_like(active, dtype=torch.float64)
+        never = torch.full_like(zero, torch.inf)
+        return cls(zero, zero, never, never, zero, zero, (~active).double(), zero)
+
+    def after(self, train: Tensor, validation: Tensor, patience: Tensor) -> tuple["Standing", Tensor]:
+        """The standing after one more epoch, and which networks have improved on their best validation loss."""
+        train, validation = train.double(), validation.double()
+        running = self.done == 0
+        improved = (validation < self.best_validation) & running
+        best_epoch = torch.where(improved, self.epoch, self.best_epoch)
+        following = Standing(
+            epoch=self.epoch + 1,
+            best_epoch=best_epoch,
+            best_train=torch.where(improved, train, self.best_train),
+            best_validation=torch.where(improved, validation, self.best_validation),
+            train=train,
+            validation=validation,
+            done=torch.where(self.epoch - best_epoch >= patience, 1.0, self.done),
+            diverged=torch.where(running & ~(validation < torch.inf), 1.0, self.diverged),
+        )
+        return following, improved
 
 
 class GraphTrainer:

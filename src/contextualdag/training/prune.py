@@ -140,9 +140,9 @@ def _between(sizes: Tensor, index: int) -> float:
 
 def strongest(W: Tensor, n_edges: float) -> Tensor:
     """Graphs (n, p, p) with at most so many edges on average, the strongest ones."""
-    sizes = W.abs().flatten().sort(descending=True).values
+    sizes = W[W != 0].abs()
     count = round(n_edges * len(W))
-    return torch.where(W.abs() > sizes[count], W, 0) if count < len(sizes) else W
+    return torch.where(W.abs() > sizes.kthvalue(len(sizes) - count).values, W, 0) if count < len(sizes) else W
 
 
 def prune(fits: tuple[Fit[Learned], ...], weights: Sequence[Tensor], folds: Folds) -> Refit[Learned]:

@@ -26,7 +26,6 @@ documents the protocol.
 `learn_group_graphs` is the method for graphs that do not vary, or only from cluster to cluster.
 """
 
-import contextlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -37,7 +36,7 @@ from torch import Tensor
 
 from contextualdag.graphs import is_acyclic, order_to_mask
 from contextualdag.network import MeanNetwork
-from contextualdag.threads import ROWS_WORTH_THREADS, one_thread_each
+from contextualdag.threads import one_thread_each
 from contextualdag.training import noise
 from contextualdag.training import selection as selections
 from contextualdag.training.common_order import find_order
@@ -94,10 +93,7 @@ ROWS_IN_A_CLUSTER = 100
 
 def learn(problems: Sequence[Problem]) -> list[Outcome]:
     """Solve problems of one shape, side by side where that helps."""
-    rows, settings = problems[0].split.train, problems[0].settings
-    n_networks = len(problems) * (settings.n_members if isinstance(settings, NetworkSettings) else 1)
-    is_large = n_networks == 1 and len(rows) >= ROWS_WORTH_THREADS
-    with contextlib.nullcontext() if is_large else one_thread_each(rows.X.device):
+    with one_thread_each(problems[0].split.train.X.device):
         return _learn(problems)
 
 

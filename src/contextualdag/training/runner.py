@@ -13,22 +13,31 @@ elsewhere on one thread each. A single fit is the case of one generator.
 """
 
 import copy
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TypeVar
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from contextualdag.network import ContextNetwork, PairNetwork
+from contextualdag.network import ContextNetwork
 from contextualdag.projection import DAGProjection
+from contextualdag.projection.kernels import dispatch
 from contextualdag.threads import Job, in_turns
+from contextualdag.training.compiled_descent import CompiledDescent
 from contextualdag.training.cuda_graph import GraphTrainer, can_capture
 from contextualdag.training.data import Rows, Split
-from contextualdag.training.loss import pair_residuals
 from contextualdag.training.pairs import few_pairs, layer_on_pairs
-from contextualdag.training.trainer import Fit, NoProjection, State, Training, TrainingSettings, copy_state, train_by_epoch
+from contextualdag.training.trainer import (
+    AutogradDescent,
+    Descent,
+    Fit,
+    NoProjection,
+    State,
+    Training,
+    TrainingSettings,
+    descend,
+)
 
 Result = TypeVar("Result")
 Steps = Generator[list[Training], list[Fit[State]], Result]
@@ -128,32 +137,21 @@ class Runner:
         if not on_cpu:
             torch.manual_seed(training.seed)  # dropout elsewhere has no generator of its own
         settings = replace(self._settings, patience=training.patience * self._settings.patience)
-        go_on = partial(
-            train_by_epoch, settings=settings, progress=training.progress, keep_last=training.keep_last, generator=generator
-        )
-        if isinstance(network, ContextNetwork):
-            pairs = few_pairs(network, split.train.mask, split.held_out.mask)
-            if pairs is not None and (own := layer_on_pairs(layer, pairs, network.n_nodes)) is not None:
-                return (yield from _train_pairs(network, own, pairs, split, go_on))
-        return (yield from go_on(network, layer, split))
+        descent = _descent(network, layer, split, settings, generator)
+        return (yield from descend(descent, settings, training.progress, training.keep_last))
 
 
-def _train_pairs(
-    network: ContextNetwork, layer: nn.Module, pairs: Tensor, split: Split, go_on: Callable[..., Job[Fit[State]]]
-) -> Job[Fit[State]]:
-    """Train some entries of the matrices and set the others aside: they are zero and have no gradient."""
-    live = PairNetwork(network, pairs)
-
-    def residuals_of(weights: Tensor, layer: nn.Module, rows: Rows) -> Tensor:
-        return pair_residuals(rows.X, layer(weights, rows.mask), pairs)
-
-    def masked(rows: Rows) -> Rows:
-        return rows if rows.mask is None else replace(rows, mask=rows.mask.flatten(1)[:, pairs])
-
-    fit = yield from go_on(live, layer, Split(masked(split.train), masked(split.held_out)), residuals_of=residuals_of)
-    live.load_state_dict(fit.learned)
-    live.merge_into(network)
-    return replace(fit, learned=copy_state(network))
+def _descent(
+    network: nn.Module, layer: nn.Module, split: Split, settings: TrainingSettings, generator: torch.Generator
+) -> Descent:
+    """Compiled steps where they can do it: on the CPU, behind a projection that takes pairs."""
+    if isinstance(network, ContextNetwork) and dispatch.choose("auto", network.places.device, 0, "order") == "numba":
+        pairs = few_pairs(network, split.train.mask, split.held_out.mask)
+        pairs = network.places if pairs is None else pairs
+        own = layer_on_pairs(layer, pairs, network.n_nodes)
+        if own is not None and len(pairs) > 0:
+            return CompiledDescent(network, own, split, pairs, settings, generator)
+    return AutogradDescent(network, layer, split, settings, generator=generator)
 
 
 def _with_masks(split: Split) -> Split:

@@ -1,9 +1,10 @@
 """Train one network behind one layer until the loss on the rows held out stops falling."""
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -117,118 +118,144 @@ def mean_residuals(mean: Tensor, layer: nn.Module, rows: Rows) -> Tensor:
     return rows.X - mean
 
 
-class Standing(NamedTuple):
-    """Where early stopping stands: a tensor with one number for each network that is trained at once."""
-
-    epoch: Tensor
-    best_epoch: Tensor
-    best_train: Tensor
-    best_validation: Tensor
-    train: Tensor
-    validation: Tensor
-    done: Tensor
-    diverged: Tensor
-
-    @classmethod
-    def start(cls, active: Tensor) -> "Standing":
-        """Before the first epoch; networks that are not active are done already."""
-        zero = torch.zeros_like(active, dtype=torch.float64)
-        never = torch.full_like(zero, torch.inf)
-        return cls(zero, zero, never, never, zero, zero, (~active).double(), zero)
-
-    def after(self, train: Tensor, validation: Tensor, patience: Tensor) -> tuple["Standing", Tensor]:
-        """The standing after one more epoch, and which networks have improved on their best validation loss."""
-        train, validation = train.double(), validation.double()
-        running = self.done == 0
-        improved = (validation < self.best_validation) & running
-        best_epoch = torch.where(improved, self.epoch, self.best_epoch)
-        following = Standing(
-            epoch=self.epoch + 1,
-            best_epoch=best_epoch,
-            best_train=torch.where(improved, train, self.best_train),
-            best_validation=torch.where(improved, validation, self.best_validation),
-            train=train,
-            validation=validation,
-            done=torch.where(self.epoch - best_epoch >= patience, 1.0, self.done),
-            diverged=torch.where(running & ~(validation < torch.inf), 1.0, self.diverged),
-        )
-        return following, improved
-
-
 def copy_state(module: nn.Module) -> State:
     """A copy of the parameters and buffers."""
     return {name: value.detach().clone() for name, value in module.state_dict().items()}
 
 
+class Descent(ABC):
+    """One training, epoch by epoch. Each evaluates the current weights, and then moves them."""
+
+    @abstractmethod
+    def begin_epoch(self) -> float:
+        """The training loss of the first batch."""
+
+    @abstractmethod
+    def held_out_loss(self) -> float:
+        """The loss on the rows held out, without dropout and with the threshold of the first batch."""
+
+    @abstractmethod
+    def finish_epoch(self) -> None:
+        """Take the step of the first batch and those of the others."""
+
+    @abstractmethod
+    def weights(self) -> Any:
+        """A copy of all weights."""
+
+    @abstractmethod
+    def set_weights(self, weights: Any) -> None:
+        """Set all weights."""
+
+    @abstractmethod
+    def learned(self) -> State:
+        """The current state of the network."""
+
+
+class AutogradDescent(Descent):
+    """The training of any network behind any layer, in plain PyTorch.
+
+    `generator` is the source of dropout and of the order of batches on the CPU; by default PyTorch's own.
+    """
+
+    def __init__(
+        self,
+        network: nn.Module,
+        layer: nn.Module,
+        split: Split,
+        settings: TrainingSettings,
+        residuals_of: Residuals = graph_residuals,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        self._network, self._layer, self._split, self._residuals_of = network, layer, split, residuals_of
+        self._batch_size, self._generator = settings.batch_size, generator
+        fused = split.train.X.device.type in ("cpu", "cuda")
+        self._optimiser = torch.optim.Adam(network.parameters(), lr=settings.learning_rate, fused=fused)
+        for module in network.modules():
+            if isinstance(module, Dropout):
+                module.generator = generator
+
+    def begin_epoch(self) -> float:
+        """The training loss of the first batch."""
+        self._in_training(True)
+        self._batches = self._draw()
+        self._loss = self._loss_of(next(self._batches))
+        return float(self._loss.detach())
+
+    @torch.no_grad()
+    def held_out_loss(self) -> float:
+        """The loss on the rows held out, without dropout and with the threshold of the first batch."""
+        self._in_training(False)
+        return float(self._loss_of(self._split.held_out))
+
+    def finish_epoch(self) -> None:
+        """Take the step of the first batch and those of the others."""
+        self._move(self._loss)
+        self._in_training(True)
+        for batch in self._batches:
+            self._move(self._loss_of(batch))
+
+    def weights(self) -> State:
+        """A copy of all weights."""
+        return copy_state(self._network)
+
+    def set_weights(self, weights: State) -> None:
+        """Set all weights."""
+        self._network.load_state_dict(weights)
+
+    def learned(self) -> State:
+        """The current state of the network."""
+        return copy_state(self._network)
+
+    def _in_training(self, training: bool) -> None:
+        self._network.train(training)
+        self._layer.train(training)
+
+    def _draw(self) -> Iterator[Rows]:
+        rows = self._split.train
+        for index in batches(len(rows), self._batch_size, self._generator):
+            yield rows if index is None else rows[index.to(rows.X.device)]
+
+    def _loss_of(self, rows: Rows) -> Tensor:
+        return mean_error(errors(self._residuals_of(self._network(rows.Z), self._layer, rows)), rows)
+
+    def _move(self, loss: Tensor) -> None:
+        self._optimiser.zero_grad(set_to_none=True)
+        torch.autograd.backward(loss)
+        self._optimiser.step()
+
+
 def train(network: nn.Module, layer: nn.Module, split: Split, settings: TrainingSettings, **options: Any) -> Fit[State]:
-    """Carry out all epochs of `train_by_epoch`."""
-    (fit,) = in_turns([train_by_epoch(network, layer, split, settings, **options)])
+    """Train a network in plain PyTorch, and leave it at its best weights, or with `keep_last` at its last."""
+    following = {name: options.pop(name) for name in ("progress", "keep_last") if name in options}
+    descent = AutogradDescent(network, layer, split, settings, **options)
+    (fit,) = in_turns([descend(descent, settings, **following)])
     return fit
 
 
-def train_by_epoch(
-    network: nn.Module,
-    layer: nn.Module,
-    split: Split,
-    settings: TrainingSettings,
-    residuals_of: Residuals = graph_residuals,
-    progress: Progress | None = None,
-    keep_last: bool = False,
-    generator: torch.Generator | None = None,
+def descend(
+    descent: Descent, settings: TrainingSettings, progress: Progress | None = None, keep_last: bool = False
 ) -> Job[Fit[State]]:
-    """Minimise the mean error, and leave the network at its best weights, or with `keep_last` at its last.
+    """Minimise the loss until that on the rows held out stops falling, and go back to the best weights.
 
-    `generator` is the source of dropout and of the order of batches on the CPU; by default PyTorch's own. Yields after every
-    epoch, so that trainings can take turns.
-
-    Each epoch evaluates the current weights, on the rows held out with the threshold of the epoch's first batch, and then
-    moves them.
+    With `keep_last` the last weights are kept. Yields after every epoch, so that trainings can take turns.
     """
-    fused = split.train.X.device.type in ("cpu", "cuda")
-    optimiser = torch.optim.Adam(network.parameters(), lr=settings.learning_rate, fused=fused)
-
-    def loss_of(rows: Rows) -> Tensor:
-        return mean_error(errors(residuals_of(network(rows.Z), layer, rows)), rows)
-
-    def move(loss: Tensor) -> None:
-        optimiser.zero_grad(set_to_none=True)
-        torch.autograd.backward(loss)
-        optimiser.step()
-
-    for module in network.modules():
-        if isinstance(module, Dropout):
-            module.generator = generator
-    standing = Standing.start(torch.tensor(True))
-    patience = torch.tensor(settings.patience)
-    best = copy_state(network)
+    best, best_epoch, best_train, best_validation = descent.weights(), 0, math.inf, math.inf
     for epoch in range(settings.max_epochs):
-        network.train()
-        layer.train()
-        batches = _batches(split.train, settings.batch_size, generator)
-        loss = loss_of(next(batches))
-        network.eval()
-        layer.eval()
-        with torch.no_grad():
-            standing, improved = standing.after(loss.detach().cpu(), loss_of(split.held_out).cpu(), patience)
-        train_loss, validation_loss = float(standing.train), float(standing.validation)
-        if standing.diverged:
+        train_loss, validation_loss = descent.begin_epoch(), descent.held_out_loss()
+        if not validation_loss < math.inf:
             raise divergence(validation_loss, epoch, settings)
         if progress is not None:
             progress(epoch, train_loss, validation_loss)
-        if improved:
-            best = copy_state(network)
-        if standing.done or epoch + 1 == settings.max_epochs:
+        if validation_loss < best_validation:
+            best, best_epoch, best_train, best_validation = descent.weights(), epoch, train_loss, validation_loss
+        if epoch - best_epoch >= settings.patience or epoch + 1 == settings.max_epochs:
             break
-        move(loss)
-        network.train()
-        layer.train()
-        for batch in batches:
-            move(loss_of(batch))
+        descent.finish_epoch()
         yield
     if keep_last:
-        best = copy_state(network)
-    network.load_state_dict(best)
-    return Fit(best, float(standing.best_train), float(standing.best_validation), int(standing.best_epoch))
+        best = descent.weights()
+    descent.set_weights(best)
+    return Fit(descent.learned(), best_train, best_validation, best_epoch)
 
 
 def divergence(validation_loss: float, epoch: int, settings: TrainingSettings) -> TrainingError:
@@ -239,12 +266,10 @@ def divergence(validation_loss: float, epoch: int, settings: TrainingSettings) -
     )
 
 
-def _batches(rows: Rows, size: int | str | None, generator: torch.Generator | None) -> Iterator[Rows]:
-    """All samples at once, or in a new order in batches; a last batch of fewer than `size` joins the one before."""
-    n = len(rows)
+def batches(n: int, size: int | str | None, generator: torch.Generator | None) -> Iterator[Tensor | None]:
+    """Samples in a new order in batches, or None for all at once; a last batch of fewer than `size` joins the one before."""
     if not isinstance(size, int) or size >= n:
-        yield rows
+        yield None
         return
-    order = torch.randperm(n, generator=generator).to(rows.X.device)
-    for index in order.tensor_split(n // size):
-        yield rows[index]
+    order = torch.randperm(n, generator=generator)
+    yield from order.tensor_split(n // size)
