@@ -2,6 +2,7 @@
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 
 from benchmarks import real
@@ -46,16 +47,34 @@ def test_the_consensus_against_itself_and_nothing():
     assert (nothing["precision"], nothing["recall"], nothing["distance"]) == (0, 0, 2)
 
 
-def test_words_before_the_tables_stay(tmp_path, monkeypatch):
-    monkeypatch.setattr(real, "sachs_rows", lambda *_: [["ours"]])
+def test_reversed_pairs_are_counted_once():
+    graphs = np.zeros((3, 3, 3), dtype=bool)
+    graphs[0, 0, 1] = graphs[1, 1, 0] = graphs[:, 1, 2] = True
+    assert real.against(graphs[0], graphs)["reversed"] == 1
+
+
+def runs_of(seed):
+    numbers = dict.fromkeys(("pairs", "precision", "recall", "distance", "right", "shared", "reversed", "seconds"), seed)
+    ours = {"structure": "varying", "open": 0, "held_out": 0.5, "behind, constant": 0.1, "behind, common-order": None}
+    ours["behind, varying"] = 0.0
+    return pd.DataFrame(
+        [{"seed": seed, "method": "ContextualDAG", **numbers, **ours}, {"seed": seed, "method": "dagma", **numbers}]
+    )
+
+
+def test_the_page_keeps_its_words_and_the_csv_its_runs(tmp_path, monkeypatch):
+    monkeypatch.setattr(real, "run_sachs", lambda path, n_rows, seed: runs_of(seed))
     monkeypatch.setattr(real, "other_rows", lambda *_: [["weather"]])
-    out = tmp_path / "real.md"
-    real.main([str(out)])
-    assert out.read_text().startswith("# Real data\n\n## Protein signalling\n\n| method |")
-    out.write_text("# Ours\n\nOur words.\n\n## Protein signalling\n\nold\n")
-    real.main([str(out)])
-    text = out.read_text()
+    page, runs = tmp_path / "real.md", tmp_path / "sachs.csv"
+    real.main([str(page), str(runs), "--seeds", "2"])
+    assert page.read_text().startswith("# Real data\n\n## Protein signalling\n\n| method |")
+    page.write_text("# Ours\n\nOur words.\n\n## Protein signalling\n\nold\n")
+    monkeypatch.setattr(real, "run_sachs", lambda path, n_rows, seed: runs_of(seed).iloc[:0] if seed < 2 else runs_of(seed))
+    real.main([str(page), str(runs), "--seeds", "3"])
+    text = page.read_text()
     assert text.startswith("# Ours\n\nOur words.\n\n## Protein signalling\n\n| method |")
+    assert "| ContextualDAG | 3 | 1.00 ± 0.58 |" in text
+    assert "| ContextualDAG | 0 | 0 | 3 | 0.100 |  | 0.000 |" in text
     assert "| weather |" in text
     assert "old" not in text
 

@@ -8,7 +8,7 @@ import pytest
 from contextualdag import BootstrapDAG, ClusteredDAG, ContextualDAG, FixedDAG, SortedDAG
 from contextualdag.errors import InvalidInputError
 from contextualdag.estimators import fit_together
-from contextualdag.estimators.experiments import read_interventions, read_weights
+from contextualdag.estimators.experiments import context_tells, read_interventions, read_weights
 from contextualdag.estimators.fitting import Tables, prepare
 
 NAMES = ["a", "b", "c"]
@@ -112,6 +112,46 @@ def test_graphs_that_vary_are_unbiased_with_targets(structure):
     np.testing.assert_allclose(told[:, 0, 1], [-1.2, 1.2], atol=0.3)
     np.testing.assert_allclose(told[:, 1, 2], 1, atol=0.2)
     assert np.abs(ignored[:, 0, 1]).mean() < 1.0
+
+
+def conditions(n, rng):
+    """Three conditions. The second sets x2, and its reagent also moves x1 and x3 by other ways; the third sets x1."""
+    condition = np.repeat(["nothing", "b", "c"], n)
+    x1 = rng.standard_normal(3 * n) + 3 * (condition == "b")
+    x1[condition == "c"] = 4 + rng.standard_normal(n)
+    x2 = x1 + rng.standard_normal(3 * n)
+    x2[condition == "b"] = 6 + 2 * rng.standard_normal(n)
+    x3 = x2 + rng.standard_normal(3 * n) - 9 * (condition == "b")
+    targets = np.select([condition == "b", condition == "c"], ["x2", "x1"], default="")
+    return np.column_stack([x1, x2, x3]), pd.DataFrame({"condition": condition}), targets
+
+
+def test_a_condition_that_is_a_context_has_its_own_means():
+    X, Z, targets = conditions(300, np.random.default_rng(0))
+    model = FixedDAG(noise="equal", random_state=0).fit(X, Z, interventions=targets)
+    np.testing.assert_allclose(model.graph_, [[0, 1, 0], [0, 0, 1], [0, 0, 0]], atol=0.1)
+    at = pd.DataFrame({"condition": ["nothing", "b", "c"]})
+    np.testing.assert_allclose(model.means(at), [[0, 0, 0], [3, 6, -3], [4, 4, 4]], atol=0.35)
+    assert model.noise_scale_ == pytest.approx([1, 1, 1], abs=0.1)
+
+
+def test_whether_the_context_says_what_was_intervened_on():
+    rng = np.random.default_rng(0)
+    condition = np.repeat([0.0, 1.0, 2.0], 40)
+    none = np.zeros((120, 2), dtype=bool)
+    set_by_hand = none.copy()
+    set_by_hand[40:80, 1] = True
+    age = rng.uniform(size=120)
+    assert context_tells(condition[:, None], set_by_hand)
+    assert context_tells(np.column_stack([age, condition]), set_by_hand)
+    assert not context_tells(age[:, None], set_by_hand)
+    assert not context_tells(np.zeros((120, 1)), set_by_hand)
+    assert not context_tells(np.zeros((120, 0)), set_by_hand)
+    partly = set_by_hand.copy()
+    partly[50, 1] = False
+    assert not context_tells(condition[:, None], partly)
+    few = np.repeat([0.0, 1.0], [105, 15])[:, None]  # too few rows of a condition to learn its means from
+    assert not context_tells(few, (few == 1) & [True, False])
 
 
 @pytest.mark.slow

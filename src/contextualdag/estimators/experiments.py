@@ -26,6 +26,7 @@ Indices = NDArray[np.int64]
 SEPARATOR = ";"  # of several targets in one text
 FEWEST_ROWS = 20  # without an intervention on a variable, to learn its equation from
 FEWEST_UNDISTURBED, FEWEST_HELD_OUT = 50, 10  # rows without any intervention, to learn means from
+FEWEST_ALIKE = 20  # rows of one condition, to learn its means from
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,8 @@ class Known:
         Which variables were intervened on.
     undisturbed : array of bool, shape (n,), optional
         Rows without any intervention, if they are enough to learn means from.
+    has_own_means : bool
+        Whether the context says which rows are disturbed, so that means given the context are learned from all of them.
     missing : array of bool, shape (n, p), optional
         Which values are missing and filled in.
     weight : array of shape (n,), optional
@@ -48,16 +51,20 @@ class Known:
 
     intervened: Flags | None = None
     undisturbed: Flags | None = None
+    has_own_means: bool = False
     missing: Flags | None = None
     weight: Array | None = None
     group: Indices | None = None
 
     def __getitem__(self, rows: Indices) -> "Known":
         found = {name: getattr(self, name) for name in ("intervened", "undisturbed", "missing", "weight", "group")}
-        return Known(**{name: None if values is None else values[rows] for name, values in found.items()})
+        by_row = {name: None if values is None else values[rows] for name, values in found.items()}
+        return Known(**by_row, has_own_means=self.has_own_means)
 
     def for_means(self, shape: tuple[int, ...]) -> Flags:
         """Entries (n, p) that means are learned from."""
+        if self.has_own_means:
+            return np.ones(shape, dtype=bool) if self.missing is None else ~self.missing
         entries = self._scored()
         entries = np.ones(shape, dtype=bool) if entries is None else entries
         return entries if self.undisturbed is None else entries & self.undisturbed[:, None]
@@ -79,6 +86,7 @@ class Known:
             weight=None if self.weight is None else torch.tensor(self.weight, dtype=rows.X.dtype, device=device),
             scored=flags(self._scored()),
             undisturbed=flags(self.undisturbed),
+            for_means=flags(self.for_means(tuple(rows.X.shape))) if self.has_own_means else None,
             group=None if self.group is None else torch.from_numpy(self.group).to(device),
         )
 
@@ -134,12 +142,15 @@ def read_known(tables: "Tables", weight: Array | None, names: list[str], n: int,
     return Known(None if given is None else read_interventions(given, n, names, what), weight=weight)
 
 
-def complete(known: Known, known_val: Known, sizes: tuple[int, int], names: list[str], centre: bool) -> tuple[Known, Known]:
+def complete(
+    known: Known, known_val: Known, contexts: tuple[Array, Array], names: list[str], centre: bool
+) -> tuple[Known, Known]:
     """Both parts with the same fields: nothing was intervened on where nothing is said, and weights are one on average.
 
-    Means are learned from rows without any intervention where these are enough; there is a warning otherwise.
+    Means are learned from rows without any intervention where these are enough, unless the context says which rows these
+    are; there is a warning if neither is so.
     """
-    parts = [known, known_val]
+    parts, sizes = [known, known_val], [len(Z) for Z in contexts]
     if any(part.intervened is not None for part in parts):
         empty = [np.zeros((n, len(names)), dtype=bool) for n in sizes]
         flags = [none if part.intervened is None else part.intervened for part, none in zip(parts, empty, strict=True)]
@@ -149,10 +160,11 @@ def complete(known: Known, known_val: Known, sizes: tuple[int, int], names: list
             check_enough_rows(np.concatenate(flags), names)
             clean: list[Flags] = [np.logical_not(part.any(1)) for part in flags]
             enough = clean[0].sum() >= FEWEST_UNDISTURBED and clean[1].sum() >= FEWEST_HELD_OUT
-            if centre and not enough:
+            own_means = context_tells(np.concatenate(contexts), np.concatenate(flags))
+            if centre and not enough and not own_means:
                 _warn_of_means(int(clean[0].sum() + clean[1].sum()))
             parts = [
-                replace(part, intervened=its, undisturbed=rows if enough else None)
+                replace(part, intervened=its, undisturbed=rows if enough else None, has_own_means=own_means)
                 for part, its, rows in zip(parts, flags, clean, strict=True)
             ]
     if all(part.weight is None for part in parts):
@@ -161,6 +173,20 @@ def complete(known: Known, known_val: Known, sizes: tuple[int, int], names: list
     mean = np.concatenate(weights).mean()
     first, second = (replace(part, weight=weight / mean) for part, weight in zip(parts, weights, strict=True))
     return first, second
+
+
+def context_tells(Z: Array, intervened: Flags) -> bool:
+    """Whether contexts (n, m) say what was intervened on (n, p): it is the same in all rows of a condition.
+
+    Conditions are rows that agree in all features that have few values.
+    """
+    few = [column for column in Z.T if len(np.unique(column)) <= len(Z) / FEWEST_ALIKE]
+    condition = np.unique(np.column_stack([np.zeros(len(Z)), *few]), axis=0, return_inverse=True)[1].ravel()
+    for each in np.unique(condition[intervened.any(1)]):
+        its = intervened[condition == each]
+        if len(its) < FEWEST_ALIKE or (its != its[0]).any():
+            return False
+    return True
 
 
 def _warn_of_means(n: int) -> None:

@@ -214,7 +214,7 @@ def prepare(model: "GraphEstimator", tables: Tables) -> Prepared:
         if len(X) < 2 or len(X_val) < 1:
             raise InvalidInputError(f"X needs two rows and X_val one at least. Got {len(X)} and {len(X_val)}.")
         known_val = read_known(tables, weight_val, names, len(X_val), of_validation=True)
-    known, known_val = complete(known, known_val, (len(X), len(X_val)), names, model.intercept != "none")
+    known, known_val = complete(known, known_val, (Z, Z_val), names, model.intercept != "none")
 
     if np.isnan(X).any() or np.isnan(X_val).any():
         check_enough_observed(~np.isnan(X), names)

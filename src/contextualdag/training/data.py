@@ -29,6 +29,8 @@ class Rows:
         Which entries of X count as responses in the loss; all by default. The others still explain other variables.
     undisturbed : Tensor of bool, shape (n,), optional
         Rows that means are learned from and the context is tested on; all by default.
+    for_means : Tensor of bool, shape (n, p), optional
+        Which entries of X means are learned from; by default those that are scored, in undisturbed rows.
     group : Tensor of int64, shape (n,), optional
         Numbers of the groups that rows belong to; those of one group are all trained on or all held out.
     missing : Tensor of bool, shape (n, p), optional
@@ -41,6 +43,7 @@ class Rows:
     weight: Tensor | None = None
     scored: Tensor | None = None
     undisturbed: Tensor | None = None
+    for_means: Tensor | None = None
     group: Tensor | None = None
     missing: Tensor | None = None
 

@@ -4,7 +4,8 @@ Where the means of x change with z, a graph without an intercept explains the ch
 x - mu(z) = W(z)^T (x - mu(z)) + noise keeps the two apart; its intercept is b(z) = mu(z) - W(z)^T mu(z).
 
 An intervention moves the means of all that is downstream. So where rows are marked as undisturbed the means are learned from
-these alone; otherwise the mean of a variable is learned from the rows where it is scored.
+these alone; otherwise the mean of a variable is learned from the rows where it is scored. Where the context itself says what
+was intervened on, every context has its own mean, learned from all rows.
 """
 
 from collections.abc import Sequence
@@ -59,7 +60,9 @@ def without_means(split: Split, network: MeanNetwork) -> Split:
 
 
 def _to_learn_from(rows: Rows) -> Rows:
-    """The same rows, where those that are disturbed do not count."""
+    """The same rows, where those that are disturbed do not count unless the context tells them."""
+    if rows.for_means is not None:
+        return replace(rows, scored=rows.for_means)
     if rows.undisturbed is None:
         return rows
     clean = rows.undisturbed.to(rows.X.dtype)

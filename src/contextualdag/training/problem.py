@@ -146,7 +146,15 @@ class Problem:
     @property
     def shape(self) -> object:
         """What problems must have in common to be solved side by side."""
-        by_sample = ("X", "Z", "mask", "scored", "undisturbed", "group")  # weights are added where only some have them
+        by_sample = (
+            "X",
+            "Z",
+            "mask",
+            "scored",
+            "undisturbed",
+            "for_means",
+            "group",
+        )  # weights are added where only some have them
         rows = [getattr(part, name) for part in (self.split.train, self.split.held_out) for name in by_sample]
         sizes = tuple(None if tensor is None else tuple(tensor.shape) for tensor in rows)
         settings = self.settings
