@@ -99,8 +99,8 @@ def run_sachs(path: str | None, n_rows: int, seed: int) -> pd.DataFrame:
     consensus = as_graph(data.consensus, list(data.X))
     drawn = np.sort(np.random.default_rng(seed).permutation(len(data.X))[:n_rows])
     X, Z = data.X.iloc[drawn], data.condition.iloc[drawn]
-    told = {"interventions": data.interventions.iloc[drawn]}
-    ours = {"random_state": seed, "verbose": False}
+    told: dict[str, Any] = {"interventions": data.interventions.iloc[drawn]}
+    ours: dict[str, Any] = {"random_state": seed, "verbose": False}
     models: dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]] = {
         "ContextualDAG": (ContextualDAG(**ours), (X, Z), {}),
         "ContextualDAG, told the targets": (ContextualDAG(**ours), (X, Z), told),
