@@ -68,7 +68,8 @@ def collect(folder: Path, names: Iterable[str], seeds: Iterable[int], n_resample
             model = BootstrapDAG(ContextualDAG(random_state=0, verbose=False), n_resamples=n_resamples, verbose=False)
             model.fit(data.X[:n], data.Z[:n])
             Z = data.Z[n:]
-            members = model._solution.member_graphs(model._preparation.scaling.contexts(Z))
+            contexts, solution = model._preparation.scaling.contexts(Z), model._solution
+            members = [solution.member_graphs(k, contexts) for k in range(solution.n_members)]
             np.savez_compressed(
                 folder / f"{name}-{seed}.npz",
                 shares=model.edge_probabilities(Z, calibrate=False).astype(np.float32),

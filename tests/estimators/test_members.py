@@ -108,7 +108,7 @@ def test_rows_held_out_are_predicted_by_members_that_did_not_see_them(model, dat
     residual, given = [], []
     for k, rows in enumerate(unseen):
         z, x = folds.rows.Z[list(rows)], folds.rows.X[list(rows)]
-        W = model._solution.member_weights(z)[k]
+        W = model._solution.member_weights(k, z)
         W = W * (W.abs() > refit.member_cuts[k])
         centred = x - mean(z)
         residual.append(centred - torch.einsum("nj,njk->nk", centred, W))

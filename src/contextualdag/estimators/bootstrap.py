@@ -424,7 +424,8 @@ class BootstrapDAG(GraphEstimator):
     def _calibrated(self, shares: Array, Z: Array) -> Array:
         """Probabilities (n, p, p), from the shares of the halves."""
         scaling = self._preparation.scaling
-        members = self._voting.member_graphs(scaling.contexts(Z))
+        contexts, voting = scaling.contexts(Z), self._voting
+        members = (voting.member_graphs(k, contexts) for k in range(voting.n_members))
         of_members = self._shares(scaling.weights(W.double().cpu().numpy()) for W in members)
         known = self._knowledge(self.names_)
         P = calibrated(shares, of_members, known.allowed & ~np.eye(len(self.names_), dtype=bool))

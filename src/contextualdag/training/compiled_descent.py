@@ -48,7 +48,8 @@ class _Part:
         """From tensors; of the masks only the pairs."""
         weights = entry_weights(rows)
         weights = torch.ones_like(rows.X) if weights is None else weights
-        mask = None if rows.mask is None else rows.mask.flatten(1)[:, pairs].to(rows.X.dtype)
+        p = rows.X.shape[1]
+        mask = None if rows.mask is None else rows.mask[:, pairs // p, pairs % p].to(rows.X.dtype)
         arrays = [None if one is None else one.contiguous().numpy() for one in (rows.X, rows.Z, weights, mask)]
         return cls(*arrays)  # type: ignore[arg-type]
 

@@ -99,7 +99,7 @@ class Ensemble:
         checkpoint: a fit that is resumed has to see the same path when it chooses.
         """
         point, rows = self.path.points[index], self.folds.rows
-        supports = [(W != 0).to(rows.X.dtype) for W in self._projected(point, rows)]
+        supports = [W != 0 for W in self._projected(point, rows)]
         folds = zip(supports, self.folds.train, self.folds.held_out, strict=True)
         masks = [(support[train], support[held_out]) for support, train, held_out in folds]
         first = point.refit if polish else None
@@ -107,7 +107,7 @@ class Ensemble:
         stage, patience = (Stage.REFIT, 1) if first is None else (Stage.POLISHING, POLISHING_PATIENCE)
         fits = yield self._trainings(stage, index, starts, masks, patience=patience, follows=[point])
         networks = zip(self._load([fit.learned for fit in fits]), supports, strict=True)
-        weights = [graphs(network, NoProjection(), rows.Z, support) for network, support in networks]
+        weights = (graphs(network, NoProjection(), rows.Z, support) for network, support in networks)
         found = prune(tuple(fits), weights, self.folds)
         if first is not None and first.loss < found.loss:
             found = first  # the polished weights have the lower loss before pruning, not after it
@@ -134,7 +134,7 @@ class Ensemble:
         thresholds = tuple(self._threshold(network, split.train, l1_budget) for network, split in splits)
         point = PathPoint(l1_budget, thresholds, 0.0, tuple(fits))
         held_out = self.folds.splits[0].held_out
-        W = average(projected(networks, point, self.settings.acyclicity, held_out.Z, held_out.mask))
+        W = average(list(self._projected(point, held_out)))
         return replace(point, n_edges=float((W != 0).sum()) / len(W))
 
     def _threshold(self, network: ContextNetwork, rows: Rows, l1_budget: float) -> float:
@@ -146,9 +146,9 @@ class Ensemble:
         self.layer.l1_budget = l1_budget
         return graphs(network, self.layer.train(), rows.Z, rows.mask)
 
-    def _projected(self, point: PathPoint[State], rows: Rows) -> list[Tensor]:
-        networks = self._load([fit.learned for fit in point.fits])
-        return projected(networks, point, self.settings.acyclicity, rows.Z, rows.mask)
+    def _projected(self, point: PathPoint[State], rows: Rows) -> Iterator[Tensor]:
+        for k, network in enumerate(self._load([fit.learned for fit in point.fits])):
+            yield projected(network, point, k, self.settings.acyclicity, rows.Z, rows.mask)
 
     def _load(self, states: Sequence[State]) -> list[ContextNetwork]:
         """The members' networks with given weights, until they are loaded again: copies would take longer than their use."""

@@ -26,10 +26,14 @@ def predictions(solution: Solution, folds: Folds) -> tuple[Tensor, Rows, Tensor]
         index = folds.held_out[0]
         rows = folds.rows[index]
         return index, rows, solution.graphs(rows.Z, rows.mask)
-    members = solution.member_graphs(folds.rows.Z, folds.rows.mask)
     index = torch.cat(folds.held_out)
-    W = torch.cat([own[held_out] for own, held_out in zip(members, folds.held_out, strict=True)])
-    return index, folds.rows[index], W
+    return index, folds.rows[index], torch.cat(_graphs_held_out(solution, folds))
+
+
+def _graphs_held_out(solution: Solution, folds: Folds) -> list[Tensor]:
+    """Graphs of the rows that each fold holds out, by the member that did not see them."""
+    rows, n_members = folds.rows, solution.n_members
+    return [solution.member_graphs(k % n_members, rows.Z, rows.mask)[held_out] for k, held_out in enumerate(folds.held_out)]
 
 
 def explained(choice: Choice, folds: Folds, n_train: int, mean: MeanNetwork | None, scale: Tensor) -> tuple[Tensor, int]:
@@ -67,9 +71,8 @@ def gain_of_context(solution: Solution, folds: Folds, seed: int) -> tuple[float,
     """
     generator = torch.Generator().manual_seed(seed)
     own, dealt = [], []
-    members = solution.member_graphs(folds.rows.Z, folds.rows.mask)
-    for k, held_out in enumerate(folds.held_out):
-        rows, W = folds.rows[held_out], members[k % len(members)][held_out]
+    for held_out, W in zip(folds.held_out, _graphs_held_out(solution, folds), strict=True):
+        rows = folds.rows[held_out]
         orders = [torch.randperm(len(W), generator=generator).to(W.device) for _ in range(N_DEALT)]
         own.append(_weighted_errors(W, rows))
         dealt.append(torch.stack([_weighted_errors(W[order], rows) for order in orders]).mean(0))
@@ -85,12 +88,14 @@ def losses_of_rows(solution: Solution, folds: Folds) -> Tensor:
     pairs that the other half speaks for.
     """
     lucky = isinstance(solution.selected, Refitted) and not isinstance(solution, ConstantGraph)
-    weights = (solution.member_weights if lucky else solution.member_graphs)(folds.rows.Z, folds.rows.mask)
+    if not lucky:
+        both = zip(folds.held_out, _graphs_held_out(solution, folds), strict=True)
+        return torch.cat([_weighted_errors(W, folds.rows[held_out]) for held_out, W in both])
     losses = []
     for k, held_out in enumerate(folds.held_out):
-        rows, W = folds.rows[held_out], weights[k % len(weights)][held_out]
-        W = split_half_graphs(W, rows) if lucky else W
-        losses.append(_weighted_errors(W, rows))
+        rows = folds.rows[held_out]
+        W = solution.member_weights(k % solution.n_members, rows.Z, rows.mask)
+        losses.append(_weighted_errors(split_half_graphs(W, rows), rows))
     return torch.cat(losses)
 
 

@@ -101,19 +101,17 @@ def with_states(network: ContextNetwork, states: Sequence[State]) -> list[Contex
 
 @torch.no_grad()
 def projected(
-    networks: Sequence[ContextNetwork],
+    network: ContextNetwork,
     point: PathPoint[State],
+    member: int,
     acyclicity: Order | LogDet,
     Z: Tensor,
     mask: Tensor | None = None,
-) -> list[Tensor]:
-    """Graphs (n, p, p) of the networks of one point, each behind the projection with its threshold."""
-    found = []
-    for network, threshold in zip(networks, point.thresholds, strict=True):
-        layer = DAGProjection(point.l1_budget, acyclicity).to(Z.device).eval()
-        layer.keep_threshold(threshold)
-        found.append(graphs(network, layer, Z, mask))
-    return found
+) -> Tensor:
+    """Graphs (n, p, p) of the network of one member at one point, behind the projection with its threshold."""
+    layer = DAGProjection(point.l1_budget, acyclicity).to(Z.device).eval()
+    layer.keep_threshold(point.thresholds[member])
+    return graphs(network, layer, Z, mask)
 
 
 Budgets = Callable[[float, Sequence[PathPoint[State]]], float | None]

@@ -7,7 +7,7 @@ averages keep as many edges as the members do.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, NamedTuple
 
@@ -103,19 +103,32 @@ class Refit(Generic[Learned]):
         """The selected cut."""
         return self.curve.cuts[self.best]
 
-    def member_graphs(self, weights: Sequence[Tensor]) -> list[Tensor]:
-        """Graphs (n, p, p) of each member, from its weights on its support."""
-        return _above(weights, self.member_cuts)
+    def member_graphs(self, member: int, weights: Tensor) -> Tensor:
+        """Graphs (n, p, p) of one member, from its weights on its support."""
+        return _above(weights, self.member_cuts[member])
 
     def mean_graphs(self, weights: Sequence[Tensor], cut: float) -> Tensor:
         """Averages (n, p, p) of the members' graphs, without weights up to the cut."""
-        W = average(self.member_graphs(weights))
-        return torch.where((W.abs() > cut) & self.pairs.to(W.device), W, 0)
+        W = average([self.member_graphs(k, own) for k, own in enumerate(weights)])
+        return torch.where(((W > cut) | (W < -cut)) & self.pairs.to(W.device), W, 0)
 
 
 def average(graphs: Sequence[Tensor]) -> Tensor:
     """The mean of the members' graphs as a DAG: where they disagree, its acyclic part of largest weight."""
-    return graphs[0] if len(graphs) == 1 else AVERAGED(torch.stack(list(graphs)).mean(0))
+    return graphs[0] if len(graphs) == 1 else AVERAGED(_mean(graphs))
+
+
+def _mean(tensors: Sequence[Tensor]) -> Tensor:
+    return torch.stack(list(tensors)).mean(0)
+
+
+def _acyclic(entries: Tensor, live: Tensor, n_nodes: int) -> Tensor:
+    """The acyclic parts of largest weight of graphs that are given as entries (n, l) at positions `live` (l,)."""
+    if AVERAGED.takes_pairs(entries.device, n_nodes):
+        return AVERAGED.on_pairs(entries, live, n_nodes)
+    W = entries.new_zeros(len(entries), n_nodes**2)
+    W[:, live] = entries
+    return AVERAGED(W.view(-1, n_nodes, n_nodes)).flatten(1)[:, live]
 
 
 def candidate_cuts(W: Tensor) -> tuple[list[float], list[float]]:
@@ -142,18 +155,30 @@ def strongest(W: Tensor, n_edges: float) -> Tensor:
     """Graphs (n, p, p) with at most so many edges on average, the strongest ones."""
     sizes = W[W != 0].abs()
     count = round(n_edges * len(W))
-    return torch.where(W.abs() > sizes.kthvalue(len(sizes) - count).values, W, 0) if count < len(sizes) else W
+    return _above(W, sizes.kthvalue(len(sizes) - count).values) if count < len(sizes) else W
 
 
-def prune(fits: tuple[Fit[Learned], ...], weights: Sequence[Tensor], folds: Folds) -> Refit[Learned]:
+def prune(fits: tuple[Fit[Learned], ...], refitted: Iterable[Tensor], folds: Folds) -> Refit[Learned]:
     """Find cuts and pairs for refitted graphs (n, p, p) of each member, on the rows that each held out.
+
+    Graphs of many variables have few pairs that are an edge in some context. Only the entries of these are kept, and
+    everything here costs a fraction.
 
     The averages keep as many edges as their members do on average. Their own loss would keep more: an edge that few members
     have gets a small weight in the average and still helps a little. And there may be no row that all members held out.
     """
 
+    of_members, p = [_entries(W) for W in refitted], folds.rows.X.shape[1]
+    live = torch.cat([pairs for _, pairs in of_members]).unique()
+    weights = [_at(entries, pairs, live) for entries, pairs in of_members]
+
     def prune_one(k: int) -> _Member:
-        return _prune_member(weights[k][folds.held_out[k]], folds.rows[folds.held_out[k]])
+        return _prune_member(weights[k][folds.held_out[k]], live, folds.rows[folds.held_out[k]])
+
+    def by_pair(values: Tensor, elsewhere: float) -> Tensor:
+        matrix = values.new_full((p * p,), elsewhere)
+        matrix[live] = values
+        return matrix.view(p, p)
 
     indices = range(len(weights))
     on_cpu = folds.rows.X.device.type == "cpu"
@@ -162,16 +187,17 @@ def prune(fits: tuple[Fit[Learned], ...], weights: Sequence[Tensor], folds: Fold
     split_half_loss = sum(member.split_half_loss for member in members) / len(members)
     if len(members) == 1:
         (only,) = members
-        uncut = torch.zeros(1, *only.pairs.shape, device=only.pairs.device)
-        return Refit(fits, uncut, only.pairs, only.curve, only.best, loss, split_half_loss)
-    member_cuts = torch.stack([member.cut_by_pair for member in members])
+        uncut = torch.zeros(1, p, p, device=live.device)
+        return Refit(fits, uncut, by_pair(only.pairs, False), only.curve, only.best, loss, split_half_loss)
     n_edges = sum(member.curve.n_edges[member.best] for member in members) / len(members)
-    W = average(_above(weights, member_cuts))
+    W = _mean([_above(own, member.cuts) for own, member in zip(weights, members, strict=True)])
+    W = _acyclic(W, live, p)
     cuts, counts = candidate_cuts(W)
     often = (W.abs() > cuts[_nearest(counts, n_edges)]).sum(0) > RARE_IN_REFITS * len(W)
     pairs = often & (torch.stack([member.gains for member in members]).sum(0) > 0)
     curve = average_curve(W * pairs, [member.curve for member in members])
-    return Refit(fits, member_cuts, pairs, curve, curve.nearest(n_edges), loss, split_half_loss)
+    member_cuts = torch.stack([by_pair(member.cuts, math.inf) for member in members])
+    return Refit(fits, member_cuts, by_pair(pairs, False), curve, curve.nearest(n_edges), loss, split_half_loss)
 
 
 def average_curve(W: Tensor, curves: Sequence[Curve]) -> Curve:
@@ -182,9 +208,9 @@ def average_curve(W: Tensor, curves: Sequence[Curve]) -> Curve:
 
 
 class _Member(NamedTuple):
-    """What is kept of one member's weights: its pairs (p, p), the losses of cuts with these alone, the selected cut.
+    """What is kept of one member's weights: its pairs (l,), the losses of cuts with these alone, the selected cut.
 
-    `gains` (p, p) is how much each pair lowers the sum of errors, after a first cut.
+    `gains` (l,) is how much each pair lowers the sum of errors, after a first cut.
     """
 
     pairs: Tensor
@@ -194,18 +220,17 @@ class _Member(NamedTuple):
     split_half_loss: float
 
     @property
-    def cut_by_pair(self) -> Tensor:
-        """The cut of each pair (p, p), infinite for those dropped."""
+    def cuts(self) -> Tensor:
+        """The cut of each pair (l,), infinite for those dropped."""
         return torch.where(self.pairs, self.curve.cuts[self.best], math.inf)
 
 
-def _prune_member(W: Tensor, rows: Rows) -> _Member:
+def _prune_member(weights: Tensor, live: Tensor, rows: Rows) -> _Member:
     """Find the pairs and the cut of one member.
 
     At the border of the region where it is an edge, a pair's weight fades out, and so small a weight does no harm to the
     loss even where it is wrong. So cuts compete as if what they keep had at least half of its pair's usual weight.
     """
-    weights, live = _entries(W)
     first = _curve(weights, live, rows)
     kept = torch.where(weights.abs() > first.cuts[first.best], weights, 0)
     gained = gains(kept, live, rows)
@@ -215,19 +240,20 @@ def _prune_member(W: Tensor, rows: Rows) -> _Member:
     raised = weights.sign() * torch.maximum(weights.abs(), usual / 2)
     curve, raised_curve = _curves(weights, [weights, raised], live, rows)
     split_half = mean_error(errors(pair_residuals(rows.X, _split_half(kept, live, rows), live)), rows)
-    by_pair = W.new_zeros(2, W[0].numel())
-    by_pair[0, live], by_pair[1, live] = useful.to(W.dtype), gained
-    useful, gained = by_pair.view(2, *W.shape[1:])
-    return _Member(useful != 0, gained, curve, raised_curve.best, float(split_half))
+    return _Member(useful, gained, curve, raised_curve.best, float(split_half))
 
 
 def _entries(W: Tensor) -> tuple[Tensor, Tensor]:
-    """Graphs (n, p, p) as entries (n, l) at positions (l,) of the flattened matrix: the others are zero in all contexts.
-
-    Graphs of many variables have few pairs, and everything here then costs a fraction.
-    """
+    """Graphs (n, p, p) as entries (n, l) at positions (l,) of the flattened matrix: the others are zero in all contexts."""
     live = (W != 0).any(0).flatten().nonzero().flatten()
     return W.flatten(1)[:, live], live
+
+
+def _at(entries: Tensor, pairs: Tensor, live: Tensor) -> Tensor:
+    """Entries (n, l) at more positions, which hold the given ones."""
+    found = entries.new_zeros(len(entries), len(live))
+    found[:, torch.searchsorted(live, pairs)] = entries
+    return found
 
 
 def split_half_graphs(W: Tensor, rows: Rows) -> Tensor:
@@ -277,5 +303,6 @@ def _nearest(counts: Sequence[float], n_edges: float) -> int:
     return min(range(len(counts)), key=lambda i: abs(counts[i] - n_edges))
 
 
-def _above(weights: Sequence[Tensor], cuts: Tensor) -> list[Tensor]:
-    return [torch.where(W.abs() > cut.to(W), W, 0) for W, cut in zip(weights, cuts, strict=True)]
+def _above(weights: Tensor, cuts: Tensor) -> Tensor:
+    cuts = cuts.to(weights)
+    return torch.where((weights > cuts) | (weights < -cuts), weights, 0)  # flags take less memory than sizes

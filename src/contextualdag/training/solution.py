@@ -38,6 +38,8 @@ from contextualdag.training.stored import (
 )
 from contextualdag.training.trainer import Fit, NoProjection
 
+MOST_ENTRIES = 1 << 23  # of graphs that are computed at once
+
 
 @dataclass(frozen=True)
 class Description:
@@ -71,17 +73,21 @@ class Solution(ABC):
     def _learned(self, Z: Tensor, mask: Tensor | None) -> Tensor:
         """The graphs before required edges are added."""
 
-    @abstractmethod
-    def member_weights(self, Z: Tensor, mask: Tensor | None = None) -> list[Tensor]:
-        """Weights (n, p, p) of each member of the ensemble on its support, before anything is pruned or averaged."""
+    @property
+    def n_members(self) -> int:
+        """Number of members of the ensemble."""
+        return len(self._fits)
 
-    def member_graphs(self, Z: Tensor, mask: Tensor | None = None) -> list[Tensor]:
-        """Graphs (n, p, p) of each member alone, with as many edges as the averages have."""
-        weights = self.member_weights(Z, mask)
+    @abstractmethod
+    def member_weights(self, member: int, Z: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Weights (n, p, p) of one member of the ensemble on its support, before anything is pruned or averaged."""
+
+    def member_graphs(self, member: int, Z: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Graphs (n, p, p) of one member alone, with as many edges as the averages have."""
+        W = self.member_weights(member, Z, mask)
         if isinstance(self.selected, Shrunken):
-            return weights
-        n_edges = self.describe().n_edges
-        return [strongest(W, n_edges) for W in self.refit.member_graphs(weights)]
+            return W
+        return strongest(self.refit.member_graphs(member, W), self.describe().n_edges)
 
     def at(self, selected: Selected) -> Self:
         """The same path with another point selected."""
@@ -189,16 +195,21 @@ class VaryingGraphs(Solution):
     acyclicity: Order | LogDet
 
     def _learned(self, Z: Tensor, mask: Tensor | None) -> Tensor:
-        return self._average(self.member_weights(Z, mask))
+        # So few contexts at once that graphs of many variables do not fill the memory on the way.
+        most = max(1, MOST_ENTRIES // self.network.n_nodes**2)
+        found = []
+        for start in range(0, max(len(Z), 1), most):
+            z, its = Z[start : start + most], None if mask is None else mask[start : start + most]
+            found.append(self._average([self.member_weights(k, z, its) for k in range(self.n_members)]))
+        return found[0] if len(found) == 1 else torch.cat(found)
 
     @torch.no_grad()
-    def member_weights(self, Z: Tensor, mask: Tensor | None = None) -> list[Tensor]:
-        """Weights (n, p, p) of each member on its support."""
-        shrunken = projected(self._networks, self.point, self.acyclicity, Z, mask)
+    def member_weights(self, member: int, Z: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Weights (n, p, p) of one member on its support."""
+        shrunken = projected(self._networks[member], self.point, member, self.acyclicity, Z, mask)
         if isinstance(self.selected, Shrunken):
             return shrunken
-        both = zip(self._refit_networks, shrunken, strict=True)
-        return [graphs(network, NoProjection(), Z, (W != 0).to(W.dtype)) for network, W in both]
+        return graphs(self._refit_networks[member], NoProjection(), Z, shrunken != 0)
 
     # Several threads may ask at once, so networks are copies whose weights never change again.
     @cached_property
@@ -235,9 +246,10 @@ class ConstantGraph(Solution):
     def _learned(self, Z: Tensor, mask: Tensor | None) -> Tensor:
         return self._matrices.to(Z.device, torch.float32)[self._group(Z)]
 
-    def member_weights(self, Z: Tensor, mask: Tensor | None = None) -> list[Tensor]:
-        """Weights (n, p, p) of each member on its support."""
-        return [fit.learned.to(Z)[self._group(Z)] for fit in self._fits]
+    def member_weights(self, member: int, Z: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Weights (n, p, p) of one member on its support."""
+        weights: Tensor = self._fits[member].learned.to(Z)[self._group(Z)]
+        return weights
 
     @cached_property
     def _matrices(self) -> Tensor:

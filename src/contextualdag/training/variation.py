@@ -22,7 +22,8 @@ from contextualdag.training.context_test import LEVEL, MOST_TERMS
 from contextualdag.training.data import Rows, polynomials
 from contextualdag.training.loss import residuals
 
-MOST_ROWS, ROWS_AT_ONCE = 10_000, 2000
+MOST_ROWS = 10_000
+ROWS_AT_ONCE, MOST_ENTRIES = 2000, 1 << 23  # of graphs that are held at once
 OFTEN = 0.05  # share of the joined contexts in which an edge that reverses points the less frequent way
 ROUNDING = 1e-8  # against the largest, or one
 
@@ -93,7 +94,7 @@ def edge_variation(graphs: Graphs, rows: Rows, features: Mapping[str, Sequence[i
     rows = Rows(rows.X.double().cpu(), rows.Z.double().cpu(), weight=weight, scored=scored)
     X = rows.X
     left, weights = torch.empty_like(X), _Weights(p)
-    for part in torch.split(torch.arange(len(X)), ROWS_AT_ONCE):
+    for part in torch.split(torch.arange(len(X)), max(1, min(ROWS_AT_ONCE, MOST_ENTRIES // p**2))):
         W = graphs(chosen[part]).double().cpu()
         left[part] = residuals(X[part], W)
         weights.add(W)
