@@ -110,7 +110,7 @@ class Refit(Generic[Learned]):
     def mean_graphs(self, weights: Sequence[Tensor], cut: float) -> Tensor:
         """Averages (n, p, p) of the members' graphs, without weights up to the cut."""
         W = average([self.member_graphs(k, own) for k, own in enumerate(weights)])
-        return torch.where(((W > cut) | (W < -cut)) & self.pairs.to(W.device), W, 0)
+        return torch.where(((cut < W) | (-cut > W)) & self.pairs.to(W.device), W, 0)
 
 
 def average(graphs: Sequence[Tensor]) -> Tensor:
@@ -167,7 +167,6 @@ def prune(fits: tuple[Fit[Learned], ...], refitted: Iterable[Tensor], folds: Fol
     The averages keep as many edges as their members do on average. Their own loss would keep more: an edge that few members
     have gets a small weight in the average and still helps a little. And there may be no row that all members held out.
     """
-
     of_members, p = [_entries(W) for W in refitted], folds.rows.X.shape[1]
     live = torch.cat([pairs for _, pairs in of_members]).unique()
     weights = [_at(entries, pairs, live) for entries, pairs in of_members]
