@@ -168,7 +168,7 @@ def prune(fits: tuple[Fit[Learned], ...], refitted: Iterable[Tensor], folds: Fol
     have gets a small weight in the average and still helps a little. And there may be no row that all members held out.
     """
     of_members, p = [_entries(W) for W in refitted], folds.rows.X.shape[1]
-    live = torch.cat([pairs for _, pairs in of_members]).unique()
+    live = torch.unique(torch.cat([pairs for _, pairs in of_members]))
     weights = [_at(entries, pairs, live) for entries, pairs in of_members]
 
     def prune_one(k: int) -> _Member:
