@@ -90,26 +90,21 @@ def test_which_layers_take_pairs():
 
 @pytest.mark.parametrize("n_nodes", [3, 12, 40])
 @pytest.mark.parametrize("share", [0.05, 0.4, 1.0])
-def test_the_projection_of_pairs_and_its_gradient(n_nodes, share):
+def test_the_projection_of_pairs(n_nodes, share):
     generator = torch.Generator().manual_seed(n_nodes)
     off = (~torch.eye(n_nodes, dtype=torch.bool)).flatten().nonzero().flatten()
     pairs = off[torch.rand(len(off), generator=generator) <= share]
     if len(pairs) == 0:
         pairs = off[:1]
-    entries = torch.randn(30, len(pairs), generator=generator, dtype=torch.float64).requires_grad_()
+    entries = torch.randn(30, len(pairs), generator=generator, dtype=torch.float64)
     layer = PairProjection(pairs, n_nodes, 0.8, Order(cut=0.1))
     found = layer(entries)
     whole = torch.zeros(30, n_nodes**2, dtype=torch.float64)
-    whole[:, pairs] = entries.detach()
-    whole.requires_grad_()
+    whole[:, pairs] = entries
     dense = DAGProjection(0.8, Order(cut=0.1))
     expected = dense(whole.view(30, n_nodes, n_nodes)).flatten(1)[:, pairs]
     torch.testing.assert_close(found, expected)
     assert float(layer.threshold) == pytest.approx(float(dense.threshold))
-    incoming = torch.randn(30, len(pairs), generator=generator, dtype=torch.float64)
-    found.backward(incoming)
-    expected.backward(incoming)
-    torch.testing.assert_close(entries.grad, whole.grad[:, pairs])
 
 
 def test_predictions_have_no_dropout_and_change_nothing(dropped):

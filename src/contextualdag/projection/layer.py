@@ -252,7 +252,7 @@ class DAGProjection(nn.Module):
 class PairProjection(DAGProjection):
     """The same for matrices whose entries can only be edges at a few positions, at a cost that follows their number.
 
-    It takes and returns these entries alone, (n, l). For use in training on the CPU: numbers are not checked.
+    It takes and returns these entries alone, (n, l). For use on the CPU: numbers are not checked, and no gradient is recorded.
 
     Parameters
     ----------
@@ -272,16 +272,13 @@ class PairProjection(DAGProjection):
 
     def forward(self, W: Tensor, mask: Tensor | None = None) -> Tensor:
         """Project entries (n, l); a mask has the same shape."""
+        return self.project(W if mask is None else W.masked_fill(mask == 0, 0))[0]
 
-        def project(W_tilde: Tensor) -> tuple[Tensor, bool | Tensor]:
-            return self.project(W_tilde if mask is None else W_tilde.masked_fill(mask == 0, 0))
-
-        W_star: Tensor = _SparseDAG.apply(W, project, None)  # type: ignore[no-untyped-call]
-        return W_star
-
-    def project(self, W: Tensor) -> tuple[Tensor, bool | Tensor]:
-        """The projected entries without a gradient, and whether the budget binds."""
-        return self._project(W)
+    @torch.no_grad()
+    def project(self, W: Tensor) -> tuple[Tensor, bool]:
+        """The projected entries, and whether the budget binds."""
+        W_star, binds = self._project(W)
+        return W_star, bool(binds)
 
     def _acyclic(self, W: Tensor) -> Tensor:
         return self._order.on_pairs(W, self._pairs, self._n_nodes)

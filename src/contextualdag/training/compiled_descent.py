@@ -180,7 +180,7 @@ class CompiledDescent(Descent):
             return entries, False
         self._layer.train(training)
         projected, binds = self._layer.project(torch.from_numpy(entries))
-        return projected.numpy(), bool(binds)
+        return projected.numpy(), binds
 
     def _learn_from(self, rows: _Part) -> float:
         """The loss of a batch, and its gradient in all weights."""
