@@ -252,7 +252,7 @@ class DAGProjection(nn.Module):
 class PairProjection(DAGProjection):
     """The same for matrices whose entries can only be edges at a few positions, at a cost that follows their number.
 
-    It takes and returns these entries alone, (n, l). For use on the CPU: numbers are not checked, and no gradient is recorded.
+    It takes and returns these entries alone, (n, l). For use on the CPU: nothing is checked, and no gradient is recorded.
 
     Parameters
     ----------
