@@ -252,7 +252,33 @@ def test_bad_way_to_hold_out(data):
         ContextualDAG(cross_fit="yes").fit(data.X, data.Z)
 
 
+def test_more_members_where_rows_are_few():
+    quick = {"hidden_layers": (4,), "max_epochs": 2, "n_budgets": 2, "structure": "varying", "random_state": 0}
+    large = make_varying_dag(1000, n_nodes=3, n_features=1, n_edges=2, random_state=0)
+    few = large[:999]
+    validated = {"X_val": large.X[:501], "Z_val": large.Z[:501]}
+    fits = {
+        "few": ContextualDAG(**quick).fit(few.X, few.Z),
+        "enough": ContextualDAG(**quick).fit(large.X, large.Z),
+        "enough with those held out": ContextualDAG(**quick).fit(large.X[501:], large.Z[501:], **validated),
+        "few in groups": ContextualDAG(**quick).fit(few.X, few.Z, groups=np.arange(999) % 4),
+        "few along an order": SortedDAG(order=[0, 1, 2], **quick | {"structure": "common-order"}).fit(few.X, few.Z),
+        "few, as told": ContextualDAG(n_members=2, **quick).fit(few.X, few.Z),
+    }
+    found = {name: model._solution.n_members for name, model in fits.items()}
+    assert found == {
+        "few": 5,
+        "enough": 3,
+        "enough with those held out": 3,
+        "few in groups": 3,
+        "few along an order": 5,
+        "few, as told": 2,
+    }
+
+
 def test_bad_number_of_members(data):
     for wrong in (0, -1, 1.5, "two"):
-        with pytest.raises(InvalidParameterError, match="'n_members' parameter of ContextualDAG must be an integer"):
+        with pytest.raises(
+            InvalidParameterError, match="'n_members' parameter of ContextualDAG must be 'auto' or an integer"
+        ):
             ContextualDAG(n_members=wrong).fit(data.X, data.Z)

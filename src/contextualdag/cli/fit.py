@@ -123,7 +123,12 @@ def fit(
     ] = None,
     members: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", show_default="3", help="Number of networks in the ensemble; 1 is the fastest."),
+        typer.Option(
+            min=1,
+            metavar="N",
+            show_default="3, or 5 with few rows",
+            help="Number of networks in the ensemble; 1 is the fastest.",
+        ),
     ] = None,
     max_epochs: Annotated[
         int | None,

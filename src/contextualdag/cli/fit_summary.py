@@ -71,7 +71,7 @@ def summarise(model: "GraphEstimator", data: "FitData", out: Path, seconds: floa
         "summary_in_words": in_words(model),
         "remarks": remarks(model),
         "edges": {"mean": float(n_edges.mean()), "fewest": int(n_edges.min()), "most": int(n_edges.max())},
-        "explained_variance_held_out": model.held_out_score_ if model.n_held_out_ else None,
+        "explained_variance_held_out": model.held_out_score_ if math.isfinite(model.held_out_score_) else None,
         "selected": int(model.path_["selected"].to_numpy().argmax()),
         "path": [{name: value if math.isfinite(value) else None for name, value in row.items()} for row in path],
         "seconds": round(seconds, 1),
@@ -106,7 +106,7 @@ def show(summary: dict[str, Any]) -> None:
         say("No edge improves the prediction of the held-out rows: no dependence was found, or there are too few rows.")
     if summary["summary_in_words"]:
         say(summary["summary_in_words"])
-    if summary["rows_held_out"]:
+    if summary["explained_variance_held_out"] is not None:
         say(
             f"Explained variance of the {summary['rows_held_out']} held-out rows: "
             f"{summary['explained_variance_held_out']:.2f} "

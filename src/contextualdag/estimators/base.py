@@ -81,8 +81,11 @@ class GraphEstimator(NotebookSummary, Summary, Pictures, Effects, Doors, BaseEst
         """Raise at the first parameter that is not as it should be."""
 
     @abstractmethod
-    def _settings(self, x_scale: float) -> NetworkSettings | GroupSettings:
-        """The parameters as the recipe takes them; X is divided by `x_scale` before."""
+    def _settings(self, x_scale: float, n_rows: int | None = None) -> NetworkSettings | GroupSettings:
+        """The parameters as the recipe takes them; X is divided by `x_scale` before.
+
+        `n_rows` are those to train on and those held out; None where rows come in groups.
+        """
 
     def _check_tables(self, tables: Tables) -> Tables:
         """Raise unless the arguments of `fit` fit together."""

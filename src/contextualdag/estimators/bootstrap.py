@@ -370,8 +370,8 @@ class BootstrapDAG(GraphEstimator):
         check(self, seed is None or (is_integer(seed) and seed >= 0), "random_state", "None or an integer of at least 0")
         check(self, is_flag(self.verbose), "verbose", "True or False")
 
-    def _settings(self, x_scale: float) -> NetworkSettings | GroupSettings:
-        return self.estimator._settings(x_scale)
+    def _settings(self, x_scale: float, n_rows: int | None = None) -> NetworkSettings | GroupSettings:
+        return self.estimator._settings(x_scale, n_rows)
 
     def _knowledge(self, names: list[str]) -> Knowledge:
         return self.estimator._knowledge(names)

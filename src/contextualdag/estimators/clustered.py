@@ -129,6 +129,6 @@ transform, cyclic, validation_fraction, device, random_state
         known = self.n_clusters is None or is_count(self.n_clusters)
         check(self, known, "n_clusters", "None or an integer of at least 1")
 
-    def _settings(self, x_scale: float) -> GroupSettings:
+    def _settings(self, x_scale: float, n_rows: int | None = None) -> GroupSettings:
         penalties = scaled_penalties(self.penalties, x_scale)
         return GroupSettings(self.selection, penalties, self.n_penalties, float(self.cut), True, self.n_clusters)

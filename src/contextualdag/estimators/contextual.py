@@ -38,9 +38,10 @@ class ContextualDAG(GraphEstimator):
         that; "explained": the strongest edges of "relaxed", as few as explain nine tenths of what all of them explain;
         "min": by the least validation loss with shrinkage, which keeps too many edges; a number: graphs with that many
         edges on average.
-    n_members : int, default=3
+    n_members : int or "auto", default="auto"
         Number of networks in the ensemble. They are fitted side by side from different initial weights and their graphs are
-        averaged, which recovers graphs better; the time grows in proportion.
+        averaged, which recovers graphs better; the time grows in proportion. "auto" is three, and five with fewer than 1000
+        rows, unless `fit` is told that rows come in groups.
     cross_fit : bool, default=True
         Whether every member holds out different rows, drawn at random, so that together they learn from all. The rows of a
         validation set that is given to `fit` join the others. With False all members hold out the same rows, which is
@@ -161,7 +162,7 @@ class ContextualDAG(GraphEstimator):
         *,
         acyclicity: str | Order | LogDet = "order",
         selection: str | float = "relaxed",
-        n_members: int = 3,
+        n_members: int | str = "auto",
         cross_fit: bool = True,
         structure: str = "auto",
         hidden_layers: Sequence[int] = (128, 128),
@@ -285,6 +286,6 @@ class ContextualDAG(GraphEstimator):
         check_network_parameters(self, ("auto", *STRUCTURES))
         check(self, known, "acyclicity", "'order', 'logdet', an Order or a LogDet")
 
-    def _settings(self, x_scale: float) -> NetworkSettings:
+    def _settings(self, x_scale: float, n_rows: int | None = None) -> NetworkSettings:
         acyclicity = ACYCLICITIES[self.acyclicity] if isinstance(self.acyclicity, str) else self.acyclicity
-        return network_settings(self, acyclicity)
+        return network_settings(self, acyclicity, n_rows)

@@ -197,7 +197,7 @@ def prepare(model: "GraphEstimator", tables: Tables) -> Prepared:
     known = read_known(tables, weight, names, len(X))
     groups = read_groups(tables.groups, len(X), tables.X_val is not None)
     if groups is not None:
-        settings = model._settings(1.0)
+        settings = model._settings(1.0, None)
         check_number(groups, settings.n_folds if isinstance(settings, NetworkSettings) else 1)
         known = replace(known, group=groups.numpy())
     if tables.X_val is None:
@@ -245,7 +245,7 @@ def prepare(model: "GraphEstimator", tables: Tables) -> Prepared:
         split=Split(rows(X, Z, mask, known), rows(X_val, Z_val, mask_val, known_val)),
         allowed=torch.from_numpy(np.outer(varies, varies) & knowledge.allowed),
         required=torch.from_numpy(knowledge.required),
-        settings=model._settings(float(scaling.unit[0])),
+        settings=model._settings(float(scaling.unit[0]), len(X) + len(X_val) if groups is None else None),
         contextual_mean=model.intercept == "contextual",
         noise=model.noise,
         robust=bool(model.robust),

@@ -187,6 +187,6 @@ class FixedDAG(GraphEstimator):
             raise InvalidInputError("Z_val was given without Z: pass both or neither.")
         return tables if tables.Z is None else super()._check_tables(tables)
 
-    def _settings(self, x_scale: float) -> GroupSettings:
+    def _settings(self, x_scale: float, n_rows: int | None = None) -> GroupSettings:
         penalties = scaled_penalties(self.penalties, x_scale)
         return GroupSettings(self.selection, penalties, self.n_penalties, float(self.cut))

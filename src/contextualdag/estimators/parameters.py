@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from contextualdag.estimators.contextual import ContextualDAG
     from contextualdag.estimators.sorted import SortedDAG
 
+MEMBERS, MANY_MEMBERS, FEW_ROWS = 3, 5, 1000  # of an ensemble, and the number of rows below which there are more
 NOISES = ("auto", "equal", "unequal")
 INTERCEPTS = ("contextual", "constant", "none")
 SELECTIONS = ("relaxed", "min", "1se", "explained")
@@ -93,7 +94,9 @@ def check_network_parameters(model: "ContextualDAG | SortedDAG", structures: Seq
     share = model.dropout == "auto" if isinstance(model.dropout, str) else is_number(model.dropout, 0, 1, high_open=True)
     check(model, share, "dropout", "'auto' or a number in [0, 1)")
     check(model, is_one_of(model.budgets, BUDGETS), "budgets", f"one of {sorted(BUDGETS)}")
-    for name in ("n_members", "n_budgets", "max_epochs", "patience"):
+    members = model.n_members == "auto" if isinstance(model.n_members, str) else is_count(model.n_members)
+    check(model, members, "n_members", "'auto' or an integer of at least 1")
+    for name in ("n_budgets", "max_epochs", "patience"):
         check(model, is_count(getattr(model, name)), name, "an integer of at least 1")
     size = (
         model.batch_size == "auto"
@@ -125,12 +128,13 @@ def check_cut(model: Any) -> None:
     check(model, is_number(model.cut, 0, high_open=True), "cut", "a number of at least 0")
 
 
-def network_settings(model: "ContextualDAG | SortedDAG", acyclicity: Order | LogDet) -> NetworkSettings:
-    """The parameters of estimators with networks, as the recipe takes them."""
+def network_settings(model: "ContextualDAG | SortedDAG", acyclicity: Order | LogDet, n_rows: int | None) -> NetworkSettings:
+    """The parameters of estimators with networks, as the recipe takes them, for so many rows; None if they are grouped."""
+    has_few_rows = n_rows is not None and n_rows < FEW_ROWS
     return NetworkSettings(
         acyclicity=acyclicity,
         selection=model.selection,
-        n_members=model.n_members,
+        n_members=(MANY_MEMBERS if has_few_rows else MEMBERS) if isinstance(model.n_members, str) else model.n_members,
         cross_fit=bool(model.cross_fit),
         structure=model.structure,
         hidden_layers=tuple(model.hidden_layers),

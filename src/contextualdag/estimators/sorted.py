@@ -67,7 +67,7 @@ batch_size, validation_fraction, device, random_state, verbose
         order: Sequence[str | int] | None = None,
         cut: float = 0.0,
         selection: str | float = "relaxed",
-        n_members: int = 3,
+        n_members: int | str = "auto",
         cross_fit: bool = True,
         structure: str = "auto",
         hidden_layers: Sequence[int] = (128, 128),
@@ -216,9 +216,9 @@ batch_size, validation_fraction, device, random_state, verbose
         mask = _read_mask(mask, n_rows(tables.X), "mask")
         return replace(tables, mask=mask, mask_val=_read_mask(mask_val, 0 if X_val is None else n_rows(X_val), "mask_val"))
 
-    def _settings(self, x_scale: float) -> NetworkSettings:
+    def _settings(self, x_scale: float, n_rows: int | None = None) -> NetworkSettings:
         # The allowed edges are acyclic already; what is left to do is to drop what the cut says.
-        return network_settings(self, Order(starts=TRAINING_STARTS, cut=float(self.cut)))
+        return network_settings(self, Order(starts=TRAINING_STARTS, cut=float(self.cut)), n_rows)
 
     def _knowledge(self, names: list[str]) -> Knowledge:
         given = self.forbidden_edges, self.required_edges, self.tiers
