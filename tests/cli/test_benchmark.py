@@ -16,6 +16,12 @@ def test_benchmark_writes_a_table_and_a_picture(tmp_path):
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_quick_benchmark_times_the_protocol_only():
+    result = CliRunner().invoke(app, ["benchmark", "--quick", "--only", "fits"])
+    assert result.exit_code == 2
+    assert "--quick times the protocol only" in result.output
+
+
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_a_benchmark_without_a_gpu_says_so():
     result = CliRunner().invoke(app, ["benchmark", "--gpu"])

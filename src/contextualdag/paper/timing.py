@@ -44,8 +44,6 @@ BASELINE_CELLS = {  # other sizes take too long
     "cuda": ((1000, 10), (1000, 20), (1000, 30), (1000, 50), (10_000, 20)),
     "cpu": ((1000, 10), (1000, 20)),
 }
-# n, p and number of networks of whole fits, the first also to warm up.
-FITS = ((1000, 20, 1), (1000, 20, 3), (1000, 50, 3), (10_000, 20, 3))
 BASELINE_ITERATIONS = 500  # for one mu; where the descent stops here, the time is a lower bound
 
 
@@ -254,22 +252,3 @@ def _milliseconds(solver: Order | LogDet, W: torch.Tensor) -> float:
         synchronize(W.device)
         seconds.append(time.perf_counter() - start)
     return 1e3 * statistics.median(seconds)
-
-
-def time_fits(device: torch.device, sizes: Sequence[tuple[int, int, int]] = FITS) -> list[dict[str, Any]]:
-    """Seconds of whole fits with given n, p and number of networks, and the F1 that they reach; a small one comes first."""
-    from contextualdag.estimators import ContextualDAG
-    from contextualdag.metrics import f1_score
-
-    rows = []
-    for n, p, n_members in (FITS[0], *sizes):
-        data = make_varying_dag(3 * n, p, 2, random_state=0)
-        model = ContextualDAG(n_members=n_members, random_state=0, device=str(device), verbose=False)
-        synchronize(device)
-        start = time.perf_counter()
-        model.fit(data.X[:n], data.Z[:n], data.X[n : 2 * n], data.Z[n : 2 * n])
-        synchronize(device)
-        seconds = time.perf_counter() - start
-        f1 = f1_score(data.W[2 * n :], model.adjacency(data.Z[2 * n :]))
-        rows.append({"n": n, "p": p, "networks": n_members, "seconds": seconds, "F1": f1})
-    return rows[1:]

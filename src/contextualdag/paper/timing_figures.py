@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from contextualdag.paper.fit_timing import Timed
 from contextualdag.paper.outputs import markdown_table, write_page, write_pictures
 from contextualdag.paper.timing import BASELINE_ITERATIONS, Timing, read_table, to_table
 
@@ -23,6 +24,10 @@ SERIES = {
     "log-det": ("logdet", "#56B4E9", "D"),
     "order": ("order", "#0072B2", "o"),
 }
+ABOUT_FITS = (
+    "n training and n validation rows of the paper's design with two context features, default settings unless said. Every "
+    "line is a process of its own, after a fit that compiles; of fits at once the slowest counts. F1 on n new contexts."
+)
 
 
 def draw_times(table: "pandas.DataFrame", along: str, ax: "Axes") -> "Axes":
@@ -60,17 +65,34 @@ def write_results(
     machine: str,
     timings: Sequence[Timing],
     projections: Sequence[dict[str, Any]],
-    fits: Sequence[dict[str, Any]],
+    fits: Sequence[Timed],
 ) -> list[Path]:
     """Write ``timing-<machine>.md`` and ``.png`` into a folder, and return their paths."""
     name = "timing-" + re.sub(r"[^a-z0-9]+", "-", machine.lower()).strip("-")
-    parts = [
-        f"# The paper's timing protocol on {machine}",
-        f"PyTorch {torch.__version__}. Ten epochs of pre-training and ten behind the projection, each with its validation: "
+    stem = Path(folder) / name
+    parts, pictures = [f"# Times on {machine}", f"PyTorch {torch.__version__}. Seconds, unless said."], []
+    if timings:
+        parts += _protocol(timings, name)
+        pictures = write_pictures(stem, _draw(timings, machine), ("png",))
+    if projections:
+        rows = [[row["projection"], row["p"], f"{row['milliseconds']:.3f}"] for row in projections]
+        parts += [
+            "## Projecting 1000 Gaussian graphs, the median of twenty",
+            markdown_table(["projection", "p", "milliseconds"], rows),
+        ]
+    if fits:
+        parts += ["## Whole fits: path, refits, and the choice of sparsity and structure", ABOUT_FITS, _fits_table(fits)]
+    return [write_page(stem.with_name(f"{name}.md"), parts), *pictures]
+
+
+def _protocol(timings: Sequence[Timing], name: str) -> list[str]:
+    return [
+        "## The paper's timing protocol",
+        "Ten epochs of pre-training and ten behind the projection, each with its validation: "
         "network (128, 128), training and validation sets of n samples, from a fresh network; the median of three runs "
         "after one that compiles. Batched inverses: Algorithm 1 with one `torch.linalg.inv` a step for the whole batch, in "
         f"the same run, ten times one epoch, at most {BASELINE_ITERATIONS} steps for one mu. Paper: the authors' program on "
-        "one RTX 4090, means of ten runs. Seconds.",
+        "one RTX 4090, means of ten runs.",
         f"![timings]({name}.png)",
         markdown_table(
             ["n", "p", "order", "log-det", "batched inverses", "paper", "batched inverses / order"],
@@ -81,21 +103,19 @@ def write_results(
             ],
         ),
     ]  # fmt: skip
-    if projections:
-        rows = [[row["projection"], row["p"], f"{row['milliseconds']:.3f}"] for row in projections]
-        parts += [
-            "## Projecting 1000 Gaussian graphs, the median of twenty",
-            markdown_table(["projection", "p", "milliseconds"], rows),
-        ]
-    if fits:
-        rows = [[row["n"], row["p"], row["networks"], f"{row['seconds']:.2f}", f"{row['F1']:.3f}"] for row in fits]
-        parts += [
-            "## Whole fits, path and refits and selection, on one data set each (three networks are the default)",
-            markdown_table(["n", "p", "networks", "seconds", "F1 on new contexts"], rows),
-        ]
-    stem = Path(folder) / name
-    page = write_page(stem.with_name(f"{name}.md"), parts)
-    return [page, *write_pictures(stem, _draw(timings, machine), ("png",))]
+
+
+def _fits_table(fits: Sequence[Timed]) -> str:
+    rows = []
+    for timed in fits:
+        work, every = timed.work, ", ".join(_seconds(one) for one in sorted(timed.every))
+        memory = "" if timed.megabytes is None else f"{timed.megabytes:.0f}"
+        rows.append([work.what, work.n, work.p, _seconds(timed.seconds), every, f"{timed.f1:.3f}", memory])
+    return markdown_table(["work", "n", "p", "median seconds", "seconds", "mean F1", "most memory, MB"], rows)
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.2f}" if seconds < 10 else f"{seconds:.1f}"
 
 
 def _draw(timings: Sequence[Timing], machine: str) -> "Figure":
