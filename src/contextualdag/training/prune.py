@@ -7,12 +7,13 @@ averages keep as many edges as the members do.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Generic, NamedTuple
+from typing import Any, Generic, NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from contextualdag.projection import Order
@@ -133,22 +134,22 @@ def _acyclic(entries: Tensor, live: Tensor, n_nodes: int) -> Tensor:
 
 def candidate_cuts(W: Tensor) -> tuple[list[float], list[float]]:
     """Zero and cuts that leave fewer and fewer edges of graphs (n, p, p), and the mean numbers of edges that they leave."""
-    sizes = W.abs().flatten()
-    sizes = sizes[sizes > 0].sort().values.cpu()
+    sizes = W[W != 0].abs().sort().values.cpu().numpy()
     left = {round(len(sizes) * CUT_DECAY**step) for step in range(N_CUTS)}
-    counts = [count for count in sorted(left, reverse=True) if count < len(sizes)]
-    cuts = list(dict.fromkeys(_between(sizes, len(sizes) - 1 - count) for count in counts))
-    above = len(sizes) - torch.searchsorted(sizes, torch.tensor(cuts, dtype=sizes.dtype), right=True)
+    counts = np.array([count for count in sorted(left, reverse=True) if count < len(sizes)], dtype=np.int64)
+    cuts = list(dict.fromkeys(_just_above(sizes, len(sizes) - 1 - counts)))
+    above = len(sizes) - np.searchsorted(sizes, np.array(cuts, dtype=sizes.dtype), side="right")
     return [0.0, *cuts], [count / len(W) for count in (len(sizes), *above.tolist())]
 
 
-def _between(sizes: Tensor, index: int) -> float:
-    """A cut just above one of the rising sizes, in the middle of a gap: rounding moves no weight across it."""
-    beyond = int(torch.searchsorted(sizes, sizes[index] * NEAR, right=True))
-    above = sizes[beyond : beyond + 1] if beyond < len(sizes) else sizes[-1:] * NEAR
-    near = torch.cat([sizes[index:beyond], above])
-    widest = int(near.diff().argmax())
-    return float((near[widest].double() + near[widest + 1].double()) / 2)
+def _just_above(sizes: NDArray[Any], indices: NDArray[np.int64]) -> Iterator[float]:
+    """A cut just above each of some rising sizes, in the middle of a gap: rounding moves no weight across it."""
+    ends = np.searchsorted(sizes, sizes[indices] * sizes.dtype.type(NEAR), side="right")
+    beyond = np.append(sizes, sizes[-1:] * sizes.dtype.type(NEAR))
+    for index, end in zip(indices.tolist(), ends.tolist(), strict=True):
+        near = beyond[index : end + 1]
+        widest = int(np.diff(near).argmax())
+        yield (float(near[widest]) + float(near[widest + 1])) / 2
 
 
 def strongest(W: Tensor, n_edges: float) -> Tensor:
