@@ -53,6 +53,13 @@ def test_reversed_pairs_are_counted_once():
     assert real.against(graphs[0], graphs)["reversed"] == 1
 
 
+def test_pairs_of_any_graph_in_their_more_frequent_direction():
+    graphs = np.zeros((3, 4, 4), dtype=bool)
+    graphs[:2, 1, 0] = graphs[2, 0, 1] = graphs[0, 2, 3] = graphs[1, 3, 2] = True
+    (found,) = real.merged(graphs)
+    assert np.argwhere(found).tolist() == [[1, 0], [2, 3]]
+
+
 def runs_of(seed):
     numbers = dict.fromkeys(("pairs", "precision", "recall", "distance", "right", "shared", "reversed", "seconds"), seed)
     ours = {"structure": "varying", "open": 0, "held_out": 0.5, "behind, constant": 0.1, "behind, common-order": None}
