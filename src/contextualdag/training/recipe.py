@@ -327,12 +327,14 @@ def _best_constant(ensemble: Ensemble, forward: Tensor, losses: Tensor) -> Const
 
     If it is far behind graphs that vary its path is thinned out.
     """
-    thinned = {_constant(ensemble, edges, every=THINNED): edges for edges in (ensemble.problem.allowed, forward)}
-    rows = ensemble.folds.rows
-    best = min(thinned, key=lambda constant: information_criterion(constant.graphs(rows.Z[:1]), rows))
-    if not _is_near(losses_of_rows(best, ensemble.folds), losses, ensemble):
-        return best
-    return _constant(ensemble, thinned[best])
+    candidates, rows = (ensemble.problem.allowed, forward), ensemble.folds.rows
+
+    def best(every: int = 1) -> ConstantGraph:
+        found = [_constant(ensemble, edges, every) for edges in candidates]
+        return min(found, key=lambda constant: information_criterion(constant.graphs(rows.Z[:1]), rows))
+
+    thinned = best(THINNED)
+    return best() if _is_near(losses_of_rows(thinned, ensemble.folds), losses, ensemble) else thinned
 
 
 def _selected_graph(constant: ConstantGraph, ensemble: Ensemble) -> ConstantGraph:
