@@ -1,7 +1,8 @@
 """Compare contextualdag with other packages on the same simulated data, and write tables and a picture.
 
 Run `python -m benchmarks.peers --quick` in the root of the repository. Finished cells are kept in OUT/peer-cells, so an
-interrupted run is resumed by the same command. contextualized-ml is installed into an environment of its own (1.4 GB).
+interrupted run is resumed by the same command. contextualized-ml and gCastle are installed into environments of their own
+(1.4 GB each).
 """
 
 import argparse

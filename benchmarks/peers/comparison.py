@@ -6,7 +6,7 @@ more context features. The variants have the same graphs and noise and drop, one
 
 import functools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.peers.environment import CONTEXTUALIZED, make_environment
+from benchmarks.peers.environment import CONTEXTUALIZED, GCASTLE, make_environment
 from benchmarks.peers.methods import SOLVERS, Problem
 from contextualdag.errors import SweepError
 from contextualdag.paper.recovery import (
@@ -37,9 +37,10 @@ PEERS = {
     "contextualized": "contextualized-ml, its defaults",
     "contextualized-tuned": "contextualized-ml, tuned",
     "dagma": "dagma",
+    "golem-nv": "GOLEM-NV (gCastle)",
     "naive": "sort by variance and regress",
 }
-IN_ENVIRONMENT = ("contextualized", "contextualized-tuned")
+IN_ENVIRONMENT = {"contextualized": CONTEXTUALIZED, "contextualized-tuned": CONTEXTUALIZED, "golem-nv": GCASTLE}
 
 PAPER = "paper"
 VARIANTS: dict[str, dict[str, Any]] = {
@@ -86,10 +87,11 @@ def peer_cells(quick: bool = False, data_sets: int | None = None, methods: Seque
 
 def peer_version(cell: Cell) -> str:
     """Version of the result of a cell: it changes with the settings of our estimator and with the package of a peer."""
-    method = cell.get("method")
+    method = cell.get("method", "")
     if method == "ours":
         return f"{VERSION}, {method_version('ours')}"
-    return f"{VERSION}, {CONTEXTUALIZED.install}" if method in IN_ENVIRONMENT else str(VERSION)
+    environment = IN_ENVIRONMENT.get(method)
+    return f"{VERSION}, {environment.install}" if environment else str(VERSION)
 
 
 def run_peer_cell(
@@ -97,7 +99,7 @@ def run_peer_cell(
     cache: str | os.PathLike[str],
     device: str = "auto",
     threads: int | None = None,
-    why_no_environment: str | None = None,
+    why_no_environment: Mapping[str, str] | None = None,
 ) -> list[dict[str, Any]]:
     """Fit one method to one data set and score it on test data of the same size.
 
@@ -111,13 +113,13 @@ def run_peer_cell(
     cell : dict
         Cell, one of `peer_cells`.
     cache : path
-        Folder of the environment of contextualized-ml, which is created if missing.
+        Folder of the environments of other packages; the one of this method is created if missing.
     device : str, default="auto"
-        Device to fit on. dagma and the regressions use the CPU only.
+        Device to fit on. dagma, GOLEM and the regressions use the CPU only.
     threads : int, optional
         Number of threads of PyTorch.
-    why_no_environment : str, optional
-        Reason why this environment cannot be created, if known; its cells then fail with it at once.
+    why_no_environment : mapping from str to str, optional
+        Reasons why environments cannot be created, by their names, where known; their cells then fail with them at once.
 
     Returns
     -------
@@ -125,8 +127,9 @@ def run_peer_cell(
     """
     if threads is not None:
         torch.set_num_threads(threads)
-    if why_no_environment is not None and cell["method"] in IN_ENVIRONMENT:
-        raise SweepError(why_no_environment)
+    environment = IN_ENVIRONMENT.get(cell["method"])
+    if why_no_environment and environment and environment.name in why_no_environment:
+        raise SweepError(why_no_environment[environment.name])
     # The seed ignores the variant: all variants have the same graphs, contexts and noise as the paper's design.
     of_data = {name: value for name, value in cell.items() if name != "variant"}
     data, seed = simulate(of_data, **VARIANTS[cell["variant"]])
@@ -158,7 +161,7 @@ def run_peers(
 ) -> SweepReport:
     """Run the cells of the comparison that are not finished yet, and keep the result of each.
 
-    If the environment of contextualized-ml cannot be created, its cells fail with the reason, and the others are run.
+    If the environment of a package cannot be created, its cells fail with the reason, and the others are run.
 
     Parameters
     ----------
@@ -173,9 +176,9 @@ def run_peers(
     methods : sequence of str, optional
         Methods to run, keys of `PEERS`; all by default.
     cache : path, optional
-        Folder for the environment of contextualized-ml, 1.4 GB; ``environments`` in `folder` by default.
+        Folder for the environments of contextualized-ml and gCastle, 1.4 GB each; ``environments`` in `folder` by default.
     scheduler, workers, progress
-        As for `run_sweep`. The workers of a scheduler create the environment on their machines.
+        As for `run_sweep`. The workers of a scheduler create the environments on their machines.
 
     Returns
     -------
@@ -189,14 +192,16 @@ def run_peers(
     cells = peer_cells(quick, data_sets, methods)
     target = Path(folder)
     cache = target / "environments" if cache is None else Path(cache)
-    why_not = None
-    waiting = [
-        cell for cell in cells if cell["method"] in IN_ENVIRONMENT and not (target / f"{cell_key(cell)}.json").exists()
-    ]
-    if waiting and scheduler is None:  # once here, not once for each cell
+    waiting = {
+        IN_ENVIRONMENT[cell["method"]]
+        for cell in cells
+        if cell["method"] in IN_ENVIRONMENT and not (target / f"{cell_key(cell)}.json").exists()
+    }
+    why_not = {}
+    for environment in waiting if scheduler is None else ():  # once here, not once for each cell
         try:
-            make_environment(cache)
+            make_environment(cache, environment)
         except SweepError as error:
-            why_not = str(error)
+            why_not[environment.name] = str(error)
     run = functools.partial(run_peer_cell, device=device, threads=1, cache=str(cache.absolute()), why_no_environment=why_not)
     return run_sweep(cells, run, target, scheduler=scheduler, n_workers=workers, progress=progress, version=peer_version)

@@ -34,9 +34,11 @@ class Environment:
 CONTEXTUALIZED = Environment(
     "contextualized-ml", ("torch==2.13.0", "contextualized-ml==0.2.9"), ("torchvision",), "contextualized.easy"
 )
+# It does not require PyTorch, which most of its algorithms use.
+GCASTLE = Environment("gcastle", ("torch==2.13.0", "gcastle==1.0.4"), (), "castle.algorithms")
 
 
-def make_environment(cache: str | os.PathLike[str], environment: Environment = CONTEXTUALIZED) -> Path:
+def make_environment(cache: str | os.PathLike[str], environment: Environment) -> Path:
     """The Python of a virtual environment, which is created with pip if it does not exist.
 
     The environment is created under another name and renamed at the end, so an interrupted one is never used: the next call
@@ -46,7 +48,7 @@ def make_environment(cache: str | os.PathLike[str], environment: Environment = C
     ----------
     cache : path
         Folder that holds the environment, in a subfolder of its name. Created if missing.
-    environment : Environment, default=CONTEXTUALIZED
+    environment : Environment
         What to install.
 
     Returns
@@ -61,8 +63,8 @@ def make_environment(cache: str | os.PathLike[str], environment: Environment = C
 
     Examples
     --------
-    >>> from benchmarks.peers.environment import make_environment
-    >>> make_environment("environments")  # doctest: +SKIP
+    >>> from benchmarks.peers.environment import CONTEXTUALIZED, make_environment
+    >>> make_environment("environments", CONTEXTUALIZED)  # doctest: +SKIP
     PosixPath('environments/contextualized-ml/bin/python')
     """
     folder = Path(cache) / environment.name

@@ -11,10 +11,20 @@ import pandas as pd
 import pytest
 
 from benchmarks.peers import comparison, methods
-from benchmarks.peers.comparison import PEERS, VARIANTS, peer_cells, peer_settings, peer_version, run_peer_cell, run_peers
-from benchmarks.peers.figures import draw_peers, peers_page, summarise_peers, write_peers
+from benchmarks.peers.comparison import (
+    IN_ENVIRONMENT,
+    PEERS,
+    VARIANTS,
+    peer_cells,
+    peer_settings,
+    peer_version,
+    run_peer_cell,
+    run_peers,
+)
+from benchmarks.peers.environment import CONTEXTUALIZED, GCASTLE
+from benchmarks.peers.figures import COLORS, draw_peers, peers_page, summarise_peers, write_peers
 from benchmarks.peers.methods import SOLVERS
-from contextualdag.errors import InvalidInputError, InvalidParameterError
+from contextualdag.errors import InvalidInputError, InvalidParameterError, SweepError
 from contextualdag.paper.recovery import method_version, simulate
 
 pytestmark = pytest.mark.long
@@ -27,7 +37,7 @@ def test_cells_are_four_sizes_and_eleven_variants():
     settings = peer_settings()
     assert [setting["variant"] for setting in settings] == ["paper"] * 4 + list(VARIANTS)[1:]
     assert len(peer_cells()) == 15 * 10 * len(PEERS)
-    assert list(SOLVERS) == list(PEERS)
+    assert list(SOLVERS) == list(PEERS) == list(COLORS)
     assert len(peer_cells(quick=True, data_sets=3, methods=["naive"])) == 3 * len(peer_settings(quick=True))
     with pytest.raises(InvalidParameterError, match=r"no method \['best'\]. There are: ours, contextualized"):
         peer_cells(methods=["best"])
@@ -56,7 +66,7 @@ def test_a_peer_that_cannot_be_installed_fails_alone(tmp_path, monkeypatch):
     monkeypatch.setattr(comparison, "QUICK_VARIANTS", ())
     # A file where a folder must be is the quickest of the reasons.
     (tmp_path / "cache").touch()
-    settings = {"quick": True, "device": "cpu", "data_sets": 1, "methods": ["contextualized", "naive"], "workers": 1}
+    settings = {"quick": True, "device": "cpu", "data_sets": 1, "methods": [*IN_ENVIRONMENT, "naive"], "workers": 1}
     steps = []
     report = run_peers(
         tmp_path / "cells",
@@ -65,15 +75,44 @@ def test_a_peer_that_cannot_be_installed_fails_alone(tmp_path, monkeypatch):
         **settings,
     )
     assert report.n_finished == 1
-    assert steps == [(1, 2), (2, 2)]
-    ((cell, message),) = report.failed
-    assert cell["method"] == "contextualized"
-    assert "cannot be written" in message
+    assert steps == [(done, 4) for done in range(1, 5)]
+    failed = {cell["method"]: message for cell, message in report.failed}
+    assert set(failed) == set(IN_ENVIRONMENT)
+    for method, environment in IN_ENVIRONMENT.items():
+        assert f"The environment of {environment.name} cannot be written" in failed[method]
+
+
+def test_an_environment_that_is_missing_stops_its_own_methods_alone(tmp_path):
+    reasons = {GCASTLE.name: "There is no network."}
+    with pytest.raises(SweepError, match=r"^There is no network\.$"):
+        run_peer_cell(SMALL | {"method": "golem-nv", "variant": "paper"}, tmp_path, why_no_environment=reasons)
+    # Its own environment is tried, and not the reason of another one given.
+    (tmp_path / "cache").touch()
+    with pytest.raises(SweepError, match=f"of {CONTEXTUALIZED.name} cannot be written"):
+        run_peer_cell(
+            SMALL | {"method": "contextualized", "variant": "paper"}, tmp_path / "cache", why_no_environment=reasons
+        )
+
+
+def test_each_environment_is_made_once_and_only_where_cells_need_it(tmp_path, monkeypatch):
+    made = []
+    monkeypatch.setattr(comparison, "make_environment", lambda cache, environment: made.append((cache, environment)))
+    monkeypatch.setattr(comparison, "run_sweep", lambda cells, *others, **settings: None)
+    run_peers(tmp_path, methods=["golem-nv", "naive"])
+    assert made == [(tmp_path / "environments", GCASTLE)]
+    run_peers(tmp_path, methods=["ours", "dagma"])
+    run_peers(tmp_path, scheduler="tcp://scheduler:1")
+    assert len(made) == 1
+    run_peers(tmp_path)
+    assert {environment.name for _, environment in made[1:]} == {"contextualized-ml", "gcastle"}
+    assert len(made) == 3
 
 
 def test_versions_follow_our_settings_and_the_packages():
     assert method_version("ours") in peer_version({"method": "ours"})
     assert "contextualized-ml==0.2.9" in peer_version({"method": "contextualized-tuned"})
+    assert "gcastle==1.0.4" in peer_version({"method": "golem-nv"})
+    assert "contextualized" not in peer_version({"method": "golem-nv"})
     assert peer_version({"method": "naive"}) == peer_version({"method": "dagma"}) == str(comparison.VERSION)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.peers import environment
-from benchmarks.peers.environment import CONTEXTUALIZED, Environment, make_environment
+from benchmarks.peers.environment import CONTEXTUALIZED, GCASTLE, Environment, make_environment
 from contextualdag.errors import SweepError
 
 pytestmark = pytest.mark.long
@@ -61,21 +61,22 @@ def test_environment_is_made_once_and_a_half_made_one_anew(tmp_path, offline):
 # Makes a folder with itself as the interpreter, and fails at all else, as pip does without a network.
 NO_NETWORK = """#!/bin/sh
 [ "$2" = venv ] && mkdir -p "$3/bin" && cp "$0" "$3/bin/python" && exit
-echo 'ERROR: No matching distribution found for contextualized-ml==0.2.9' >&2
+echo 'ERROR: No matching distribution found for torch==2.13.0' >&2
 exit 1
 """
 
 
-def test_no_network_is_said_clearly(tmp_path, monkeypatch):
+@pytest.mark.parametrize("wanted", [CONTEXTUALIZED, GCASTLE], ids=lambda wanted: wanted.name)
+def test_no_network_is_said_clearly(wanted, tmp_path, monkeypatch):
     python = tmp_path / "python"
     python.write_text(NO_NETWORK)
     python.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(python))
     with pytest.raises(
-        SweepError, match=r"could not be created: `.* install torch==2.13.0 .*` ended with status 1"
+        SweepError, match=rf"of {wanted.name} could not be created: `.* install torch==2.13.0 .*` ended with status 1"
     ) as caught:
-        make_environment(tmp_path / "cache")
-    assert "\nERROR: No matching distribution found for contextualized-ml==0.2.9\n" in str(caught.value)
+        make_environment(tmp_path / "cache", wanted)
+    assert "\nERROR: No matching distribution found for torch==2.13.0\n" in str(caught.value)
     assert str(caught.value).endswith("check the network and try again. The other methods can be run without it.")
     assert [path for path in (tmp_path / "cache").iterdir() if path.name != ".lock"] == []
 
@@ -100,5 +101,6 @@ def test_what_is_not_marked_as_finished_is_not_used(tmp_path, monkeypatch):
 
 
 def test_pytorch_is_the_pinned_one():
-    constraints = Path(__file__).parents[3] / "constraints.txt"
-    assert CONTEXTUALIZED.install[0] in constraints.read_text().split()
+    constraints = (Path(__file__).parents[3] / "constraints.txt").read_text().split()
+    assert CONTEXTUALIZED.install[0] in constraints
+    assert GCASTLE.install[0] in constraints

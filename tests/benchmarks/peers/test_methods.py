@@ -1,4 +1,4 @@
-"""The methods of the comparison: the naive baseline, thresholds, and the package with an environment of its own."""
+"""The methods of the comparison: the naive baseline, thresholds, and the packages with environments of their own."""
 
 import ast
 import sys
@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.peers import contextualized_script, methods
+from benchmarks.peers import methods, peer_script
 from benchmarks.peers.comparison import run_peer_cell
 from benchmarks.peers.methods import sort_and_regress, threshold_for
 from contextualdag.errors import InvalidInputError, SweepError
@@ -87,8 +87,8 @@ def test_methods_answer_in_rows(method, tmp_path, capsys):
     assert capsys.readouterr() == ("", "")
 
 
-# A stand-in for the package, whose graphs are known.
-STAND_IN = """
+# Stand-ins for the packages, whose graphs are known.
+CONTEXTUALIZED = """
 import numpy as np
 class ContextualizedBayesianNetworks:
     def __init__(self, **settings):
@@ -102,21 +102,40 @@ class ContextualizedBayesianNetworks:
         W[:, 0, 1:] = 0.2 + np.arange(self.p - 1) + self.settings["sample_specific_l1"]
         return W
 """
+GOLEM = """
+import numpy as np
+class GOLEM:
+    def __init__(self, *, B_init, equal_variances, lambda_1, lambda_2, num_iter):
+        if (B_init is None) != equal_variances or (lambda_1, lambda_2) != (0.02 if equal_variances else 0.002, 5.0):
+            raise ValueError("not what was agreed")
+        self.first = B_init
+    def learn(self, X):
+        if abs(X.mean(0)).max() > 1e-9:
+            raise ValueError("X is not centred")
+        W = np.triu(np.full((X.shape[1],) * 2, 0.1, dtype=np.float32), 1)
+        if self.first is not None:
+            if self.first.dtype != np.float32 or not (self.first == W).all():
+                raise ValueError("not the weights of the first stage")
+            W[0, 1:] = [-0.7, 0.6, 0.25, 0.2]
+            W[1, 0] = 0.5
+        self.weight_causal_matrix = W
+        self.causal_matrix = np.triu(np.abs(W) > 0.3, 1).astype(int)
+"""
 
 
 @pytest.fixture
 def stand_in(tmp_path, monkeypatch):
-    """An interpreter that has a module `contextualized.easy` of ours."""
-    package = tmp_path / "contextualized"
-    package.mkdir()
-    (package / "__init__.py").touch()
-    (package / "easy.py").write_text(STAND_IN)
+    """An interpreter that has modules `contextualized.easy` and `castle.algorithms` of ours, in the folder given back."""
+    for package, module, content in (("contextualized", "easy", CONTEXTUALIZED), ("castle", "algorithms", GOLEM)):
+        (tmp_path / package).mkdir()
+        (tmp_path / package / "__init__.py").touch()
+        (tmp_path / package / f"{module}.py").write_text(content)
     python = tmp_path / "python"
     # Without -I, which would hide the stand-in.
     python.write_text(f'#!/bin/sh\nshift\nPYTHONPATH="{tmp_path}" exec "{sys.executable}" "$@"\n')
     python.chmod(0o755)
-    monkeypatch.setattr(methods, "make_environment", lambda cache: python)
-    return package / "easy.py"
+    monkeypatch.setattr(methods, "make_environment", lambda cache, environment: python)
+    return tmp_path
 
 
 def test_contextualized_graphs_come_back_and_are_cut(stand_in, tmp_path):
@@ -127,15 +146,37 @@ def test_contextualized_graphs_come_back_and_are_cut(stand_in, tmp_path):
     assert default["acyclic"] == given["acyclic"] == 1
 
 
-def test_contextualized_failure_is_reported(stand_in, tmp_path):
-    stand_in.write_text("raise OSError('broken')")
-    with pytest.raises(SweepError, match=r"(?s)failed with status 1. Its last lines:.*OSError: broken"):
-        run_peer_cell(SMALL | {"method": "contextualized", "variant": "paper"}, tmp_path)
+def test_golem_goes_on_from_equal_variances_and_is_cut(stand_in, tmp_path):
+    cell = SMALL | {"method": "golem-nv", "variant": "mean-shift"}
+    default, given = run_peer_cell(cell, tmp_path, device="cpu", threads=1)
+    # The package drops the smallest edge of a cycle and all that are at most 0.3, we the smallest of all.
+    assert default["n_edges"] == 2
+    assert default["acyclic"] == 1
+    assert given["n_edges"] == 5
+    assert given["acyclic"] == 0
+    assert default["fit_seconds"] > 0
+
+
+def test_golem_that_diverges_is_reported(monkeypatch, tmp_path):
+    answer = {"weights": np.full((5, 5), np.nan), "edges": np.ones((5, 5)), "fit_seconds": 1.0}
+    monkeypatch.setattr(methods, "_run_script", lambda *_: answer)
+    with pytest.raises(SweepError, match="weights of GOLEM-NV are not finite"):
+        run_peer_cell(SMALL | {"method": "golem-nv", "variant": "paper"}, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("method", "module", "package"),
+    [("contextualized", "contextualized/easy.py", "contextualized-ml"), ("golem-nv", "castle/algorithms.py", "gcastle")],
+)
+def test_failure_of_a_package_is_reported(method, module, package, stand_in, tmp_path):
+    (stand_in / module).write_text("raise OSError('broken')")
+    with pytest.raises(SweepError, match=rf"(?s)^{package} failed with status 1. Its last lines:.*OSError: broken"):
+        run_peer_cell(SMALL | {"method": method, "variant": "paper"}, tmp_path)
 
 
 def test_script_needs_nothing_of_ours():
-    tree = ast.parse(Path(contextualized_script.__file__).read_text())
+    tree = ast.parse(Path(peer_script.__file__).read_text())
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
     names = {node.module if isinstance(node, ast.ImportFrom) else node.names[0].name for node in imports}
     foreign = {name.partition(".")[0] for name in names} - sys.stdlib_module_names
-    assert foreign == {"numpy", "torch", "contextualized"}
+    assert foreign == {"numpy", "torch", "contextualized", "castle"}
