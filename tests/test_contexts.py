@@ -107,7 +107,7 @@ def test_the_range_of_a_cyclic_feature():
         ({"huor": 24}, r"'cyclic' parameter names 'huor', which is no context feature\. Did you mean 'hour'\?"),
         ({"site": 2}, r"Context column 'site' is cyclic, so it must hold numbers"),
         ({"hour": 0}, r"'cyclic' parameter of FixedDAG must be None or a dict .* positive periods"),
-        ({"hour": None}, r"'cyclic' parameter of FixedDAG must be None or a dict"),
+        ({"week": 52, "hour": None}, r"'cyclic' parameter .* with a positive number for 'hour'. Got None instead"),
         (["hour"], r"'cyclic' parameter of FixedDAG must be None or a dict"),
     ],
 )
@@ -224,7 +224,8 @@ def test_numbers_and_truth_values_that_are_categories():
         (pd.to_timedelta(np.arange(9), unit="h"), "'z' holds dates"),
         ([f"2020-01-0{k}" for k in range(1, 10)], "has 9 different values in 9 rows.* too many .* a date as days since"),
         ([f"person {k}" for k in range(9)], r"has 9 different values in 9 rows.* code it as a number\.$"),
-        (["a", pd.NA, "b"], r"Column 'z' has 1 missing values"),
+        (["a", pd.NA, "b"], r"Column 'z' has 1 missing value\. Fill it in or drop this row\."),
+        (["a", pd.NA, "b", None], r"Column 'z' has 2 missing values\. Fill them in or drop these rows\."),
     ],
 )
 def test_columns_that_are_no_context(column, sentence):

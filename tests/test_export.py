@@ -98,9 +98,16 @@ def test_dot_quotes_names_and_has_the_colours_of_pictures():
     lines = as_dot(GRAPH).decode().splitlines()
     assert lines[1] == '  label="age = 30, site = Leeds & York (outside the range of the training data)";'
     assert r'"say \"hi\", \\"' in lines[3]
-    assert f'label="0.30", color="{LIGHT.positive}"' in lines[5]
-    assert f'label="-2.00", color="{LIGHT.negative}", effect="-2.0", dir=none' in lines[6]
+    assert f'label="0.3", color="{LIGHT.positive}"' in lines[5]
+    assert f'label="-2", color="{LIGHT.negative}", effect="-2.0", dir=none' in lines[6]
     assert "dir" not in lines[5]
+
+
+def test_small_weights_do_not_vanish_from_dot():
+    (line,) = (
+        line for line in as_dot(NamedGraph(["a", "b"], [Edge("a", "b", 0.00123456)])).decode().splitlines() if "->" in line
+    )
+    assert 'label="0.00123"' in line
 
 
 LIKELY = np.array([[0, 0.75, 0], [0, 0, 0.1 + 0.2], [0, 0, 0]])

@@ -106,6 +106,8 @@ def shuffled(frame):
         (FRAME.set_axis(list("uvw")), FRAME.to_numpy(), None),
         (FRAME.set_axis(list("uvw")), pl.from_pandas(FRAME), None),
         (FRAME.iloc[:2], FRAME, None),  # said by the check of the lengths
+        (FRAME.set_axis(pd.MultiIndex.from_tuples([(0, 1), (0, 2), (1, 1)])), FRAME, None),
+        (FRAME.set_axis([0, 1, 7]), FRAME, None),  # the labels that both have are those of the same rows
     ],
 )
 def test_rows_of_data_frames_belong_together_by_label(X, Z, problem):
@@ -114,3 +116,12 @@ def test_rows_of_data_frames_belong_together_by_label(X, Z, problem):
         return
     with pytest.raises(InvalidInputError, match=rf"{problem}.* Z_val = Z_val\.loc\[X_val\.index\]"):
         check_aligned(X, Z, "X_val", "Z_val")
+
+
+@pytest.mark.parametrize("labels", [[2, 3, 4], [1, 2, 3], [0, 0, 1], [2.0, 3.0, 4.0]])
+def test_labels_of_other_rows_are_warned_of_where_one_table_only_counts_its_rows(labels):
+    moved = FRAME.set_axis(labels)
+    for X, Z in ((FRAME, moved), (moved, FRAME), (FRAME, moved["a"])):
+        with pytest.warns(UserWarning, match=r"Rows of X and Z are paired by position.* reset_index\(drop=True\)") as said:
+            check_aligned(X, Z)
+        assert len(said) == 1

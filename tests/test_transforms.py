@@ -132,3 +132,20 @@ def test_kinds_of_odd_columns():
     assert kind_of(np.array([])) == "continuous"
     assert kind_of(np.array([0.0, 1.0, 17.0])) == "count"
     assert kind_of(np.array([-2.0, 0.0, 3.0])) == "ordinal"
+
+
+def test_positions_in_place_of_names():
+    X, names = np.random.default_rng(0).lognormal(size=(100, 3)), ["a", "b", "c"]
+    by_name = Transforms.learn(X, names, {"c": "none", "a": "log1p"}).names_of_transforms
+    assert by_name == ("log1p", "log", "none")
+    for wanted in ({2: "none", 0: "log1p"}, {"2": "none", "a": "log1p"}):  # text, as in a model that was saved
+        check_transform(wanted, "FixedDAG")
+        assert Transforms.learn(X, names, wanted).names_of_transforms == by_name
+    assert Transforms.learn(X, ["2", "b", "c"], {"2": "none"}).names_of_transforms == ("none", "log", "log")
+    with pytest.raises(InvalidParameterError, match=r"names 3, which is not a variable.* positions from 0 to 2 will do too"):
+        Transforms.learn(X, names, {3: "none"})
+    with pytest.raises(InvalidParameterError, match="holds 'c' twice"):
+        Transforms.learn(X, names, {2: "none", "c": "log"})
+    for key in (np.int64(2), 2.0, True, None):
+        with pytest.raises(InvalidParameterError, match=r"a dict of names or positions \(int\) of variables"):
+            check_transform({key: "none"}, "FixedDAG")

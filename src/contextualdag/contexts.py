@@ -317,7 +317,10 @@ def _meaning(text: str) -> float | None:
 def _check_complete(column: NDArray[Any], name: str) -> None:
     missing = sum(is_missing(value) for value in column)
     if missing:
-        raise InvalidInputError(f"Z must be complete. Column '{name}' has {missing} missing values. Drop or impute them.")
+        what = "1 missing value. Fill it in or drop this row."
+        if missing > 1:
+            what = f"{missing} missing values. Fill them in or drop these rows."
+        raise InvalidInputError(f"Z must be complete. Column '{name}' has {what}")
 
 
 def _refuse_dates(column: NDArray[Any], name: str) -> None:

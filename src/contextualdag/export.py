@@ -363,7 +363,7 @@ def as_dot(graph: NamedGraph) -> bytes:
       label="age = 30";
       "a";
       "b";
-      "a" -> "b" [label="0.50", color="#0072B2", effect="0.5"];
+      "a" -> "b" [label="0.5", color="#0072B2", effect="0.5"];
     }
     <BLANKLINE>
     """
@@ -375,7 +375,7 @@ def as_dot(graph: NamedGraph) -> bytes:
     for edge in graph.edges:
         colour = LIGHT.positive if edge.weight > 0 else LIGHT.negative
         # Graphviz has a meaning of its own for the attribute weight, which must not be negative there.
-        attributes = f'label="{edge.weight:.2f}", color="{colour}", effect="{edge.weight!r}"'
+        attributes = f'label="{edge.weight:.3g}", color="{colour}", effect="{edge.weight!r}"'
         attributes += "" if edge.directed else ", dir=none"
         attributes += "" if edge.probability is None else f', probability="{edge.probability!r}"'
         lines.append(f"  {_quoted(edge.source)} -> {_quoted(edge.target)} [{attributes}];")

@@ -1,6 +1,7 @@
 """From the user's tables to checked arrays, with names kept."""
 
 import re
+import warnings
 from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any
@@ -133,18 +134,30 @@ def check_scaled(scaled: Array, names: Sequence[str], what: str) -> None:
             )
 
 
-def check_aligned(X: Any, Z: Any, name: str = "X", other: str = "Z") -> None:
-    """Raise if data frames of pandas have labels of rows that disagree: rows would be paired by position.
+def check_aligned(X: Any, Z: Any, name: str = "X", other: str = "Z", depth: int = 5) -> None:
+    """Raise if data frames or series of pandas have labels of rows that disagree: rows would be paired by position.
 
     Labels that only count rows from zero say nothing and agree with all, unless they are the same labels in another order.
+    There is a warning if some of them are labels of other rows of the other table; the user is so many calls away from it.
     """
     if not all(nw.dependencies.is_pandas_dataframe(one) or nw.dependencies.is_pandas_series(one) for one in (X, Z)):
         return
     left, right = X.index, Z.index
     if len(left) != len(right) or left.equals(right):
         return
-    same = bool(left.isin(right).all() and right.isin(left).all())
+    same = left.nlevels == right.nlevels and bool(left.isin(right).all() and right.isin(left).all())
     if not same and (_only_counts(left) or _only_counts(right)):
+        counts, labels = (left, right) if _only_counts(left) else (right, left)
+        numbers = labels.nlevels == 1 and labels.dtype.kind in "iuf"
+        elsewhere = labels[labels.isin(counts) & (labels != counts)] if numbers else []
+        if len(elsewhere):
+            warnings.warn(
+                f"Rows of {name} and {other} are paired by position, but their indexes share labels of different rows, such "
+                f"as {elsewhere[0]}. If position is right, call reset_index(drop=True) on both; if not, align them by "
+                f"label: {name}, {other} = {name}.align({other}, join='inner', axis=0).",
+                UserWarning,
+                stacklevel=depth,
+            )
         return
     how = "hold the same labels in another order" if same else "hold different labels"
     raise InvalidInputError(

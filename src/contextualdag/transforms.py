@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from contextualdag.checks import did_you_mean, is_one_of, listed, require
+from contextualdag.checks import did_you_mean, is_one_of, listed, require, shown
 from contextualdag.errors import InvalidInputError, InvalidParameterError
 
 Array = NDArray[np.float64]
@@ -243,12 +243,18 @@ def _by_position(wanted: str | Mapping[Any, str], names: Sequence[str]) -> dict[
         return {}
     found: dict[int, str] = {}
     for name, transform in wanted.items():
-        if name not in names:
+        if name in names:
+            position = list(names).index(name)
+        elif str(name).isdecimal() and int(name) < len(names):  # text in models that were saved, as JSON has no other keys
+            position = int(name)
+        else:
             raise InvalidParameterError(
-                f"The 'transform' parameter names '{name}', which is not a variable.{did_you_mean(str(name), names)} The "
-                f"variables are {listed(names)}."
+                f"The 'transform' parameter names {shown(name)}, which is not a variable.{did_you_mean(name, names)} The "
+                f"variables are {listed(names)}; positions from 0 to {len(names) - 1} will do too."
             )
-        found[list(names).index(name)] = transform
+        if position in found:
+            raise InvalidParameterError(f"The 'transform' parameter holds '{names[position]}' twice.")
+        found[position] = transform
     return found
 
 
@@ -256,11 +262,12 @@ def check_transform(value: Any, owner: str) -> None:
     """Raise unless a value may be the parameter `transform` of an estimator."""
     if isinstance(value, Mapping):
         for name, transform in value.items():
-            require(
-                is_one_of(transform, TRANSFORMS), "transform", owner, f"one of {list(TRANSFORMS)} for '{name}'", transform
-            )
+            is_name = isinstance(name, str) or type(name) is int  # others cannot be saved
+            require(is_name, "transform", owner, "a dict of names or positions (int) of variables and transforms", name)
+            expected = f"one of {list(TRANSFORMS)} for {shown(name)}"
+            require(is_one_of(transform, TRANSFORMS), "transform", owner, expected, transform)
     else:
-        expected = "'auto', 'none' or a dict of names of variables and transforms, such as {'crp': 'log'}"
+        expected = "'auto', 'none' or a dict of variables and transforms, such as {'crp': 'log'}"
         require(is_one_of(value, (AUTO, NONE)), "transform", owner, expected, value)
 
 

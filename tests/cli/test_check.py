@@ -72,11 +72,44 @@ def test_a_table_without_context(table):
 def test_missing_values(table):
     table.assign(pain=table["pain"].where(table.index != 5)).to_csv("holes.csv", index=False)
     result = invoke("holes.csv", "--context", "age")
-    assert result.exit_code == 1
-    assert "'pain' (1)" in result.stderr
+    assert result.exit_code == 0, result.output
+    assert "Warning (missing values): Values are missing in 'pain' (1); 299 of 300 rows are complete." in result.stdout
+    assert "fit --impute" in result.stdout
     result = invoke("holes.csv", "--context", "age", "--drop-missing")
     assert result.exit_code == 0
     assert result.stdout.startswith("holes.csv: 299 rows, 1 with missing values dropped.\n")
+    assert "missing values)" not in result.stdout
+
+
+def test_missing_values_of_the_context_are_an_error(table):
+    table.assign(age=table["age"].where(table.index != 5)).to_csv("holes.csv", index=False)
+    result = invoke("holes.csv", "--context", "age")
+    assert result.exit_code == 1
+    assert "'age' (1)" in result.stderr
+    assert "--impute" not in result.stderr
+    assert invoke("holes.csv", "--context", "age", "--drop-missing").exit_code == 0
+
+
+def test_groups_are_no_variable_and_may_depend(table):
+    person = np.repeat(np.arange(60), 5)
+    level = np.random.default_rng(0).normal(0, 2, 60)[person]
+    table.assign(pain=table["pain"] + level, person=person).to_csv("persons.csv", index=False)
+    assert "neighbouring rows depend" in invoke("persons.csv", "--context", "age,site").stdout
+    result = invoke("persons.csv", "--context", "age,site", "--groups", "person")
+    assert result.exit_code == 0, result.output
+    assert "Variables (4)" in result.stdout
+    assert "neighbouring" not in result.stdout
+
+
+def test_cyclic_features_and_transforms(table):
+    hour = np.random.default_rng(0).integers(0, 24, N)
+    crp = np.exp(1.2 * np.random.default_rng(1).standard_normal(N))
+    table.assign(hour=hour, light=np.sin(2 * np.pi * hour / 24), crp=crp).to_csv("hours.csv", index=False)
+    nodes = ("--context", "hour", "--nodes", "mood,light,crp")
+    assert "determines 'light'" not in invoke("hours.csv", *nodes).stdout
+    assert "determines 'light'" in invoke("hours.csv", *nodes, "--cyclic", "hour=24").stdout
+    assert "heavy tails" not in invoke("hours.csv", *nodes).stdout
+    assert "heavy tails" in invoke("hours.csv", *nodes, "--transform", "crp=none").stdout
 
 
 def test_european_tables(table):
@@ -94,6 +127,9 @@ def test_european_tables(table):
         (["data.csv", "--context", "age", "--nodes", "age,mood"], 2, "not both"),
         (["data.csv", "--categorical", "site"], 2, "Not in --context"),
         (["data.csv", "--context", "age", "--model", "nowhere"], 1, "nowhere"),
+        (["data.csv", "--context", "age", "--cyclic", "ages=24"], 2, "Did you mean 'age'?"),
+        (["data.csv", "--context", "age", "--groups", "age"], 2, "another role"),
+        (["data.csv", "--context", "age", "--groups", "person"], 1, "no column 'person'"),
     ],
 )
 def test_bad_input_is_an_error(arguments, code, said):
@@ -111,7 +147,7 @@ def test_a_model_on_a_table(table):
     result = invoke("data.csv", "--model", "model", "--json")  # columns and categories are those of the model
     assert result.exit_code == 0, result.output
     shown = json.loads(result.stdout)
-    assert (shown["variables"], shown["context"]) == (NODES, ["age", "site"])
+    assert (shown["variables"], shown["context"], shown["model_rows"]) == (NODES, ["age", "site"], N)
     assert [finding["name"] for finding in shown["model_findings"]] == [one.name for one in check_model(model, X, Z)]
     outcome = falsify(model, X, Z, random_state=0)
     assert shown["falsification"]["p_value"] == outcome.p_value
@@ -129,7 +165,25 @@ def test_a_model_without_context(table):
     table.head(10).to_csv("few.csv", index=False)
     shown = json.loads(invoke("few.csv", "--model", "fixed", "--json").stdout)
     assert shown["falsification"] is None
+    table.assign(pain=table["pain"].where(table.index != 5)).to_csv("holes.csv", index=False)
+    assert "\nModel fixed on the 299 complete rows:\n" in invoke("holes.csv", "--model", "fixed").stdout
+    table.assign(pain=np.nan).to_csv("empty.csv", index=False)
+    assert "Model fixed was not checked: no row is complete.\n" in invoke("empty.csv", "--model", "fixed").stdout
     table.rename(columns={"pain": "ache"}).to_csv("other.csv", index=False)
     result = invoke("other.csv", "--model", "fixed")
     assert result.exit_code == 1
     assert "no column 'pain'" in result.stderr
+
+
+def test_a_model_says_which_features_are_cyclic_and_what_is_transformed(table):
+    hour = np.random.default_rng(0).integers(0, 24, N)
+    crp = np.exp(1.2 * np.random.default_rng(1).standard_normal(N))
+    frame = table[["mood", "pain"]].assign(light=np.sin(2 * np.pi * hour / 24), crp=crp)
+    frame["light"] += 1e-3 * np.random.default_rng(2).standard_normal(N)
+    Z = pd.DataFrame({"hour": hour.astype(float)})
+    FixedDAG(cyclic={"hour": 24}, transform={"crp": "none"}, random_state=0).fit(frame, Z).save("cyclic")
+    frame.assign(hour=hour).to_csv("hours.csv", index=False)
+    shown = json.loads(invoke("hours.csv", "--model", "cyclic", "--json").stdout)
+    named = {finding["name"]: finding["message"] for finding in shown["findings"]}
+    assert "heavy tails" in named
+    assert "'light' (1.00)" in named["means move with the context"]

@@ -193,6 +193,57 @@ def test_missing_values(table):
     assert "from 148 rows, 2 with missing values dropped." in result.stdout
 
 
+def test_outliers_are_rows_of_the_file(table):
+    holes = table.copy()
+    holes.loc[[4, 9], "mood"] = np.nan
+    holes.loc[[7, 100], ["mood", "sleep", "stress"]] = [[30.0, -20.0, 40.0], [-40.0, 30.0, -30.0]]
+    holes.to_csv("holes.csv", index=False)
+    arguments = ["holes.csv", "--nodes", "mood,sleep,stress", "--context", "age", "--method", "clustered", "--drop-missing"]
+    shown = invoke(*arguments, "--out", "a")
+    assert shown.exit_code == 0, shown.output
+    assert "which may be errors (row 1 is the first after the header): 8, 101.\n" in shown.stdout
+    assert json.loads(invoke(*arguments, "--out", "b", "--json").stdout)["outliers"] == [8, 101]
+    assert load_model("a").outliers_ == [7, 100]  # counted from 0, as in Python
+
+
+def test_outliers_of_a_parquet_file_with_an_index_of_its_own(table):
+    pytest.importorskip("pyarrow", reason="Parquet needs it")
+    odd = table.copy()
+    odd.loc[7, ["mood", "sleep", "stress"]] = [30.0, -20.0, 40.0]
+    odd.index = [f"person {row // 2}" for row in range(N)]
+    odd.to_parquet("odd.parquet")
+    arguments = ["--nodes", "mood,sleep,stress", "--context", "age", "--method", "clustered", "--impute"]
+    result = invoke("odd.parquet", *arguments, "--out", "m", "--json")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["outliers"] == [8]
+
+
+def test_what_was_done_with_missing_values_is_said(table):
+    holes = table.copy()
+    holes.loc[:19, "mood"] = holes.loc[40:53, "sleep"] = np.nan
+    holes.to_csv("holes.csv", index=False)
+    arguments = ["holes.csv", "--nodes", "mood,sleep,stress", "--context", "age", "--method", "clustered", "--impute"]
+    assert "34 missing values were filled in (mood 20, sleep 14).\n" in invoke(*arguments, "--out", "a").stdout
+    summary = json.loads(invoke(*arguments, "--out", "b", "--json").stdout)
+    assert summary["missing_filled_in"] == {"mood": 20, "sleep": 14}
+    assert (summary["interventions"], summary["weighted"], summary["groups"]) == ({}, False, 0)
+
+
+@pytest.mark.parametrize(
+    ("values", "remedy"),
+    [
+        (["yes", "no"], "A variable must be numeric. Code it as 0 and 1, or give it as --context."),
+        (["low", "middle", "high"], "Code it as numbers if its values have an order, or give it as --context."),
+    ],
+)
+def test_text_among_the_variables(table, values, remedy):
+    table.assign(smokes=(values * N)[:N]).to_csv("text.csv", index=False)
+    result = invoke("text.csv", "--nodes", "mood,smokes", "--context", "age", "--out", "m")
+    assert result.exit_code == 1
+    assert f"has '{values[0]}' (150 such rows). " in result.stderr
+    assert result.stderr.endswith(f"{remedy}\n")
+
+
 def test_a_constant_column_is_a_line_of_warning(table):
     table.assign(stress=1.0).to_csv("constant.csv", index=False)
     result = invoke("constant.csv", "--nodes", "mood,sleep,stress", "--method", "fixed", "--out", "m")

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from contextualdag import ContextualDAG, FixedDAG
 from contextualdag.cli import app
+from contextualdag.errors import InvalidParameterError, MissingPackageError, NotFittedError
 
 
 @pytest.fixture(scope="module")
@@ -33,9 +34,7 @@ def test_a_port_in_use_is_one_sentence(folder):
         port = taken.getsockname()[1]
         result = CliRunner().invoke(app, ["explore", str(folder / "fixed"), "--port", str(port), "--no-open"])
     assert result.exit_code == 1
-    assert result.stderr == (
-        f"Error: Port {port} of 127.0.0.1 is in use. Choose another with --port, or 0 for any that is free.\n"
-    )
+    assert result.stderr == (f"Error: Port {port} of 127.0.0.1 is in use. Choose another port, or 0 for any that is free.\n")
 
 
 def test_an_address_of_another_machine_is_one_sentence(folder):
@@ -67,6 +66,66 @@ def test_serves_until_it_is_stopped(folder):
         _, errors = running.communicate(timeout=20)
     assert running.returncode == 0
     assert errors == ""
+
+
+EXPLORE = "import sys; from contextualdag import FixedDAG; FixedDAG.load(sys.argv[1]).explore(port=0, browser=False)"
+
+
+@pytest.mark.slow
+def test_explore_of_a_model_in_memory_serves_until_it_is_stopped(folder):
+    command = [sys.executable, "-c", EXPLORE, str(folder / "fixed")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:  # noqa: S603
+        try:
+            line = running.stderr.readline()
+            assert line.startswith("Explore the model at http://127.0.0.1:")
+            assert line.endswith("/ (Ctrl-C ends it)\n")
+            with urllib.request.urlopen(line.split()[4], timeout=20) as answer:  # noqa: S310
+                assert answer.status == 200
+        finally:
+            running.send_signal(2)
+        output, errors = running.communicate(timeout=20)
+    assert (running.returncode, output, errors) == (0, "", "")
+
+
+def test_explore_opens_the_browser_if_it_shall(folder, monkeypatch, capsys):
+    opened = []
+
+    def serve(model, host, port, on_ready):
+        assert (host, port) == ("127.0.0.1", 8050)
+        on_ready("http://there/", "Explore the model there")
+
+    monkeypatch.setattr("contextualdag.explorer.serve", serve)
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    model = FixedDAG.load(folder / "fixed")
+    model.explore()
+    model.explore(browser=False)
+    assert opened == ["http://there/"]
+    shown = capsys.readouterr()
+    assert (shown.out, shown.err) == ("", "Explore the model there\n" * 2)
+
+
+def test_explore_without_the_packages_of_the_explorer(folder, monkeypatch):
+    for name in [name for name in sys.modules if name.startswith("contextualdag.explorer.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "dash_cytoscape", None)
+    with pytest.raises(
+        MissingPackageError, match=r"needs the package dash_cytoscape: pip install 'contextualdag\[explorer\]'"
+    ):
+        FixedDAG.load(folder / "fixed").explore()
+    result = CliRunner().invoke(app, ["explore", str(folder / "fixed")])
+    assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
+    assert "pip install 'contextualdag[explorer]'" in result.stderr
+
+
+def test_what_cannot_be_explored(folder):
+    with pytest.raises(NotFittedError, match="not fitted"):
+        FixedDAG().explore()
+    model = FixedDAG.load(folder / "fixed")
+    for port in (-1, 65536, "8050", None):
+        with pytest.raises(InvalidParameterError, match="'port' parameter of explore must be an integer from 0 to 65535"):
+            model.explore(port=port)
+    with pytest.raises(InvalidParameterError, match="'host' parameter of explore must be an address of this machine"):
+        model.explore(host=None)
 
 
 def report(*words):

@@ -44,6 +44,15 @@ def test_interventions_and_weights_as_in_python(table):
     assert found.graph_[0, 1] > 0.8
 
 
+def test_what_was_used_is_said():
+    nodes = ("--nodes", "dose,mood,sleep")
+    done = invoke("--interventions", "target", "--groups", "site", *nodes)
+    assert done.exit_code == 0, done.stderr
+    said = "100 of 300 rows are interventions (on mood 100, on sleep 10); those values are not scored."
+    assert f"{said} 30 groups of rows were kept together.\n" in done.stdout
+    assert "Rows have weights.\n" in invoke("--weight", "count", *nodes, "--overwrite").stdout
+
+
 def test_these_columns_are_no_variables(table):
     done = invoke("--interventions", "target", "--weight", "count")
     assert done.exit_code == 0, done.stderr

@@ -8,7 +8,7 @@ import pytest
 
 from contextualdag import ContextualDAG, FixedDAG
 from contextualdag.datasets import make_fixed_dag, make_varying_dag
-from contextualdag.diagnostics import check_model
+from contextualdag.diagnostics import check_model, falsify
 from contextualdag.diagnostics.brackets import noise_brackets
 from contextualdag.diagnostics.fitted_rows import FittedRows
 from contextualdag.diagnostics.given_context import context_groups
@@ -193,3 +193,25 @@ def test_a_model_without_context_and_few_rows():
     model = FixedDAG(random_state=0).fit(X)
     assert check_model(model, X) == []
     assert check_model(model, X[:5]) == []
+
+
+def test_what_is_no_model_is_refused():
+    X = make_fixed_dag(300, 4, n_edges=3, random_state=0).X
+    for wrong in ("a", X, FixedDAG, None):
+        with pytest.raises(InvalidInputError, match=r"model must be a fitted estimator of contextualdag.* Got "):
+            check_model(wrong, X)
+        with pytest.raises(InvalidInputError, match="model must be a fitted estimator of contextualdag"):
+            falsify(wrong, X)
+
+
+def test_holes_are_refused_with_a_remedy_that_helps():
+    X = pd.DataFrame(make_fixed_dag(300, 4, n_edges=3, random_state=0).X, columns=list("abcd"))
+    model = FixedDAG(random_state=0).fit(X)
+    holes = X.mask(np.eye(300, 4) > 0)
+    for ask in (check_model, falsify):
+        with pytest.raises(InvalidInputError) as caught:
+            ask(model, holes)
+        assert "'a' (1), 'b' (1), 'c' (1), 'd' (1)" in str(caught.value)
+        assert "X.dropna()" in str(caught.value)
+        assert "impute" not in str(caught.value)
+        ask(model, holes.dropna())

@@ -10,18 +10,18 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_
 from contextualdag.datasets import make_fixed_dag, make_varying_dag
 from contextualdag.diagnostics import check_table
 from contextualdag.diagnostics.given_context import context_basis, dependence, fitted
-from contextualdag.errors import InvalidInputError
+from contextualdag.errors import InvalidInputError, InvalidParameterError
 
 SEVERITY = ["serious", "warning", "note"]
 
 
-def names(X, Z=None):
-    return {finding.name for finding in check_table(X, Z)}
+def names(X, Z=None, groups=None, **options):
+    return {finding.name for finding in check_table(X, Z, groups, **options)}
 
 
-def only(X, Z, name):
+def only(X, Z, name, groups=None):
     """The one finding of a name."""
-    (finding,) = [finding for finding in check_table(X, Z) if finding.name == name]
+    (finding,) = [finding for finding in check_table(X, Z, groups) if finding.name == name]
     return finding
 
 
@@ -186,6 +186,31 @@ def test_heavy_tails():
     assert set(only(data.X, data.Z, "heavy tails").columns) >= {"x1", "x2"}
 
 
+def test_columns_are_judged_as_a_fit_transforms_them():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.standard_normal((800, 3)), columns=list("abc"))
+    X["crp"] = np.exp(1.2 * rng.standard_normal(800))
+    assert names(X) == set()
+    assert {"heavy tails"} <= names(X, transform="none")
+    assert {"heavy tails"} <= names(X, transform={"crp": "none"})
+    X.loc[7, "crp"] = 1e5
+    finding = only(X, None, "outliers")
+    assert "(counted from 0): 7." in finding.message
+    assert "log of 'crp'" in finding.message
+    X["visits"] = np.exp(rng.standard_t(1.5, 800))
+    finding = only(X, None, "heavy tails")
+    assert finding.columns == ("visits",)
+    assert "log of 'visits'" in finding.message
+    assert "try logarithms" not in finding.message
+    plain = only(make_varying_dag(500, 5, 2, n_edges=6, degrees_of_freedom=3, random_state=0).X, None, "heavy tails")
+    assert "log" not in plain.message
+
+
+def test_what_the_context_determines_after_a_transform(data):
+    z = np.random.default_rng(0).normal(size=(500, 1))
+    assert only(np.hstack([data.X, np.exp(z)]), z, "function of the context").columns == ("x6",)
+
+
 def test_a_variance_that_changes_with_the_context_is_no_heavy_tail():
     rng = np.random.default_rng(0)
     Z = rng.uniform(-1, 1, (2000, 1))
@@ -218,7 +243,69 @@ def test_neighbouring_rows_that_depend(data):
     finding = only(X, data.Z, "neighbouring rows depend")
     assert finding.columns == ("x4",)
     assert finding.value == pytest.approx(kendalltau(X[1:, 3], X[:-1, 3]).statistic * 1.5, abs=0.07)
+    assert "groups=" in finding.message
+    assert "np.arange(n) // 50" in finding.message
+    assert "--groups" in finding.message
     assert "neighbouring rows depend" not in names(X[rng.permutation(500)], data.Z)
+
+
+def test_rows_of_one_group_may_depend():
+    rng = np.random.default_rng(0)
+    person = np.repeat(np.arange(100), 8)
+    X = rng.standard_normal((800, 4)) + 1.5 * rng.standard_normal((100, 4))[person]
+    assert "neighbouring rows depend" in names(X)
+    assert names(X, None, person) == set()
+    assert names(X, None, [f"person {i}" for i in person]) == set()
+
+
+def test_blocks_of_a_time_series():
+    """Blocks that are long against the memory of the series are as good as independent; short ones are not."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((3000, 3))
+    for i in range(1, 3000):
+        X[i] += 0.8 * X[i - 1]
+    assert "neighbouring rows depend" in names(X)
+    assert names(X, None, np.arange(3000) // 100) == set()
+    finding = only(X, None, "neighbouring groups depend", np.arange(3000) // 3)
+    assert (finding.severity, finding.columns) == ("warning", ("x1", "x2", "x3"))
+    # Of a row with one of the three rows before its block, whose distance is 1 to 5.
+    assert finding.value == pytest.approx((0.8 + 2 * 0.8**2 + 3 * 0.8**3 + 2 * 0.8**4 + 0.8**5) / 9, abs=0.07)
+    assert "neighbouring groups depend" not in names(X, None, np.arange(3000) // 300)  # ten groups are too few to tell
+
+
+def test_groups_and_missing_values():
+    rng = np.random.default_rng(0)
+    person = np.repeat(np.arange(100), 8)
+    X = rng.standard_normal((800, 4)) + 1.5 * rng.standard_normal((100, 4))[person]
+    X[:40, 1] = np.nan
+    assert names(X, None, person) == {"missing values"}
+
+
+def test_identifiers(data):
+    X = pd.DataFrame(data.X).add_prefix("v")
+    X = X.assign(subject_id=np.random.default_rng(0).permutation(500))
+    finding = only(X, data.Z, "like identifiers")
+    assert (finding.severity, finding.columns) == ("warning", ("subject_id",))
+    counted = X.drop(columns="subject_id").assign(id=np.arange(1, 501))
+    assert names(counted, data.Z) == {"like identifiers"}
+    assert only(counted.drop(columns="id"), counted[["id"]], "like identifiers").columns == ("id",)
+    day = counted.rename(columns={"id": "day"})
+    assert only(day, data.Z, "neighbouring rows depend").columns == ("day",)
+
+
+def test_dates_as_text(data):
+    Z = pd.DataFrame({"visit": np.random.default_rng(0).choice(["2024-01-01", "2024-02-01"], 500)})
+    finding = only(data.X, Z, "dates as text")
+    assert finding.columns == ("visit",)
+    assert "such as '2024-01-01'" in finding.message
+
+
+def test_cyclic_features(data):
+    Z = pd.DataFrame({"hour": np.random.default_rng(0).integers(0, 24, 500).astype(float)})
+    angle = 2 * np.pi * Z[["hour"]].to_numpy() / 24
+    X = np.hstack([data.X, np.sin(angle)])
+    assert "function of the context" not in names(X, Z)
+    assert "function of the context" in names(X, Z, cyclic={"hour": 24})
 
 
 def test_rows_sorted_by_the_context_are_independent_given_it(data):
@@ -246,10 +333,80 @@ def test_columns_of_few_values(data):
 
 
 def test_what_a_fit_refuses_is_refused(data):
-    with pytest.raises(InvalidInputError, match="NaN"):
-        check_table(np.where(np.eye(500, 5), np.nan, data.X), data.Z)
+    with pytest.raises(InvalidInputError, match="must be finite"):
+        check_table(np.where(np.eye(500, 5), np.inf, data.X), data.Z)
+    with pytest.raises(InvalidInputError, match="Z must be finite"):
+        check_table(data.X, np.where(np.eye(500, 2), np.nan, data.Z))
     with pytest.raises(InvalidInputError, match="same samples"):
         check_table(data.X, data.Z[:10])
+    with pytest.raises(InvalidInputError, match="each of the 500 rows"):
+        check_table(data.X, data.Z, [1, 2])
+    labels = pd.Series(np.arange(500) // 5, index=np.arange(500)[::-1])
+    with pytest.raises(InvalidInputError, match="X and groups"):
+        check_table(pd.DataFrame(data.X), None, labels)
+    with pytest.raises(InvalidParameterError, match="'transform' parameter of check_table"):
+        check_table(data.X, data.Z, transform="sqrt")
+    with pytest.raises(InvalidParameterError, match="'cyclic' parameter of check_table"):
+        check_table(data.X, data.Z, cyclic={"z1": -1})
+    with pytest.raises(InvalidParameterError, match="there is no context"):
+        check_table(data.X, cyclic={"z1": 24})
+
+
+def test_missing_values_are_a_finding(data):
+    X = np.where(np.eye(500, 5) > 0, np.nan, data.X)
+    X[10:20, 1] = np.nan
+    finding = only(X, data.Z, "missing values")
+    assert (finding.severity, finding.columns, finding.value) == ("warning", ("x1", "x2", "x3", "x4", "x5"), 15 / 500)
+    assert "'x2' (11)" in finding.message
+    assert "485 of 500 rows are complete" in finding.message
+    assert 'missing="impute"' in finding.message
+    assert "--impute" in finding.message
+    assert names(X, data.Z) == {"missing values"}
+
+
+def test_checks_of_columns_see_all_values_that_are_there(data):
+    X = data.X.copy()
+    X[:, 0] = X[:, 0] > 0
+    X[:, 1] = 3
+    X[5:, 2] = np.where(np.arange(495) % 2, X[5:, 2], np.nan)
+    X[:300, 3] = np.nan
+    assert only(X, data.Z, "constant columns").columns == ("x2",)
+    assert only(X, data.Z, "binary columns").columns == ("x1",)
+    assert "few rows" not in names(X, data.Z)
+
+
+def test_rows_keep_their_numbers_where_others_are_incomplete(data):
+    X = data.X.copy()
+    X[:8, 0] = np.nan
+    X[20] *= 30
+    assert "(counted from 0): 20." in only(X, data.Z, "outliers").message
+
+
+def test_rows_that_are_no_neighbours_are_not_compared():
+    """A row that is missing lies between its neighbours."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((600, 3))
+    X[1::2, 0] = np.nan
+    X[::2, 1] = np.repeat(X[::4, 1], 2)  # every complete row equals the next complete one
+    assert "neighbouring rows depend" not in names(X)
+
+
+def test_columns_with_hardly_a_value_are_named_and_passed_over(data):
+    X = np.hstack([data.X, np.full((500, 1), np.nan)])
+    X[:3, 5] = 1.0
+    finding = only(X, data.Z, "nearly empty columns")
+    assert (finding.severity, finding.columns, finding.value) == ("serious", ("x6",), 3)
+    assert names(X, data.Z) == {"nearly empty columns"}
+    assert names(np.full((50, 3), np.nan)) == {"nearly empty columns"}
+
+
+@pytest.mark.parametrize("n", [1, 5, 25, 60])
+def test_no_row_is_complete(data, n):
+    X = data.X[:n].copy()
+    X[::2, 0], X[1::2, 1] = np.nan, np.nan
+    assert names(X, data.Z[:n]) & {"missing values", "nearly empty columns"}
+    if n > 20:
+        assert "were left out, since these are too few" in only(X, data.Z[:n], "missing values").message
 
 
 def test_tables_are_not_changed(data):

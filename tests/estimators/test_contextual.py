@@ -303,7 +303,7 @@ def test_bad_tables(data):
         bad(X, Z, X)
     with pytest.raises(InvalidInputError, match=r"X must be a table: .* Got shape \(50,\)"):
         bad(X[:, 0], Z)
-    with pytest.raises(InvalidInputError, match="'site' has 1 missing values"):
+    with pytest.raises(InvalidInputError, match="'site' has 1 missing value"):
         bad(X, pd.DataFrame({"site": ["a", None] + ["b"] * 48}))
 
 

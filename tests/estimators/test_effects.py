@@ -204,7 +204,6 @@ def test_wrong_variables(model, contexts, source, target, said):
         ({"sleep": 1, 0: 2}, "interventions set 'sleep' twice, by name and by position."),
         ({"sleep": np.nan}, "'sleep' must be set to a finite number, or to an array of 300. Got nan instead."),
         ({"sleep": "high"}, "'sleep' must be set to a finite number, or to an array of 300. Got 'high' instead."),
-        ({"sleep": True}, "'sleep' must be set to a finite number"),
         ({"sleep": [1.0, 2.0]}, "to one for each of the 300 contexts. Got an array of shape (2,)."),
         ({"sleep": np.zeros((300, 1))}, "Got an array of shape (300, 1)."),
         ({"sleep": np.where(np.arange(300) == 7, np.inf, 0)}, "must be set to finite numbers. Got inf for context 7."),
@@ -215,6 +214,13 @@ def test_wrong_interventions(model, contexts, interventions, said):
     with pytest.raises(InvalidInputError) as caught:
         model.do(contexts, interventions)
     assert said in str(caught.value)
+
+
+def test_true_and_false_are_one_and_zero(model, contexts):
+    flags = np.arange(300) % 2 == 0
+    pairs = [(True, 1), (np.True_, 1), (False, 0), (flags, flags.astype(int)), (flags.tolist(), flags.astype(float))]
+    for given, meant in pairs:
+        pd.testing.assert_frame_equal(model.do(contexts, {"sleep": given}).means, model.do(contexts, {"sleep": meant}).means)
 
 
 def test_other_wrong_input(model, contexts):

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import torch
 
 from contextualdag import BootstrapDAG, ClusteredDAG, ContextualDAG, FixedDAG, SortedDAG
 from contextualdag.errors import InvalidInputError
@@ -58,14 +59,18 @@ def test_some_columns_of_flags_and_a_name_with_a_semicolon():
         ([None, "B1", "B1", "a"], r"name 'B1' in 2 rows, which is not a variable. Did you mean 'b'\?"),
         ([None, "q", 7, None], r"in 1 row, which is not a variable"),
         ([None, "b"], r"each of the 4 rows of X. Got 2 entries"),
-        ("b", r"must be a mask of shape \(4, 3\) or name the targets"),
+        ("b", r"must be a mask of shape \(4, 3\) or name the targets of each row. Got 'b' instead"),
+        (3, r"name the targets of each row. Got 3 instead"),
+        (np.array([-1, 0, -1, 1]), r"name -1 in 2 rows, which is not a variable.*; positions from 0 to 2 will do too"),
+        ([None, np.float64(0.5), None, None], r"name 0\.5 in 1 row"),
         (np.zeros((4, 2), bool), r"must have the shape \(4, 3\), as X has. Got \(4, 2\)"),
         (np.zeros((3, 3), bool), r"must have the shape \(4, 3\), as X has. Got \(3, 3\)"),
         (np.zeros((4, 3, 3), bool), r"must have the shape \(4, 3\). Got \(4, 3, 3\)"),
         (np.array([[0, 2, 0]] * 4), r"boolean, or hold only zeros and ones. Its column 'b' has 4 other values, such as"),
         (pd.DataFrame({"b": [0, 1, np.nan, 0]}), r"Its column 'b' has 1 other values, such as"),
         (pd.DataFrame({"target": [0, 1, 0, 0]}), r"has a column 'target', which is not a variable"),
-        (np.array([True, False, True, True]), r"in \d rows, which is not a variable"),
+        (np.array([True, False, True, True]), r"does not tell the variable. Pass a dict, such as {'a': flags}, a mask"),
+        (pd.Series([True, None, True, True]), r"does not tell the variable"),
     ],
 )
 def test_bad_interventions(given, message):
@@ -362,3 +367,74 @@ def test_the_held_out_score_is_that_of_scored_entries_by_weight():
         x, r = np.repeat(X_val[rows, k], times[rows]), np.repeat(left[rows, k], times[rows])
         shares.append(1 - (r**2).sum() / ((x - x.mean()) ** 2).sum())
     assert model.held_out_score_ == pytest.approx(np.mean(shares), abs=1e-4)
+
+
+NOT_BY_POSITION = {
+    "interventions": pd.Series(["x1", *[None] * 9] * 10),
+    "sample_weight": pd.Series(np.linspace(1, 2, 100)),
+    "groups": pd.Series(np.arange(100) // 5),
+}
+
+
+@pytest.mark.parametrize("name", NOT_BY_POSITION)
+def test_rows_of_all_arguments_belong_together_by_label(name):
+    X, _, _ = experiment(100)
+    X = pd.DataFrame(X, columns=["x1", "x2", "x3"])
+    given = NOT_BY_POSITION[name]
+    for wrong in (given[::-1], given.to_frame("x1")[::-1]):
+        with pytest.raises(InvalidInputError, match=rf"The indexes of X and {name} hold .*{name} = {name}\.loc\[X\.index\]"):
+            FixedDAG().fit(X, **{name: wrong})
+    if name != "groups":
+        with pytest.raises(InvalidInputError, match=rf"The indexes of X_val and {name}_val hold"):
+            FixedDAG().fit(X, None, X, None, **{f"{name}_val": given[::-1]})
+    with pytest.warns(UserWarning, match=f"Rows of X and {name} are paired by position") as said:
+        FixedDAG(random_state=0).fit(X, **{name: given.set_axis(np.arange(100) + 5)})
+    assert said[0].filename == __file__
+
+
+def test_weights_of_a_score_belong_to_rows_by_label():
+    X, _, _ = experiment(100)
+    X = pd.DataFrame(X)
+    model, weight = FixedDAG(random_state=0).fit(X), NOT_BY_POSITION["sample_weight"]
+    with pytest.raises(InvalidInputError, match="The indexes of X and sample_weight hold the same labels in another order"):
+        model.score(X, sample_weight=weight[::-1])
+    with pytest.warns(UserWarning, match="Rows of X and sample_weight are paired by position") as said:
+        model.score(X, sample_weight=weight.set_axis(np.arange(100) + 5))
+    assert said[0].filename == __file__
+
+
+def test_interventions_as_a_dict_of_variables_and_flags():
+    X, Z, targets = experiment(300)
+    hit, weight = np.array([target is not None for target in targets]), np.ones(300)
+    weight[:30] = 0
+    expected = prepare(FixedDAG(random_state=0), Tables(X, Z, sample_weight=weight, interventions=targets))
+    for flags in (hit, hit.tolist(), pd.Series(hit), hit.astype(int)):
+        given = Tables(X, Z, sample_weight=weight, interventions={"x2": flags})
+        prepared = prepare(FixedDAG(random_state=0), given)
+        assert torch.equal(prepared.problem.rows.scored, expected.problem.rows.scored)
+    validated = prepare(FixedDAG(), Tables(X, Z, X, Z, interventions_val={"x2": hit})).problem.split.held_out
+    assert (validated.scored.numpy() == ~np.outer(hit, [False, True, False])).all()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"x4": [True] * 100}, "has a column 'x4', which is not a variable"),
+        ({"x2": [True] * 99}, r"interventions\['x2'\] must hold a flag for each of the 100 rows of X. Got 99"),
+        ({"x2": True}, r"interventions\['x2'\] must be a sequence with one value for each row. Got a bool instead"),
+        ({"x2": pd.Series([True] * 100)[::-1]}, r"The indexes of X and interventions\['x2'\] hold the same labels"),
+        ({}, r"must have the shape \(100, 3\)"),
+    ],
+)
+def test_bad_dicts_of_interventions(given, message):
+    X, _, _ = experiment(100)
+    with pytest.raises(InvalidInputError, match=message):
+        FixedDAG().fit(pd.DataFrame(X, columns=["x1", "x2", "x3"]), interventions=given)
+
+
+def test_groups_of_one_row_each_change_nothing():
+    X, _, _ = experiment(100)
+    with pytest.warns(UserWarning, match=r"groups has as many groups as rows \(100\), so they change nothing") as said:
+        model = FixedDAG(random_state=0).fit(X, groups=np.arange(100))
+    assert said[0].filename == __file__
+    np.testing.assert_array_equal(model.graph_, FixedDAG(random_state=0).fit(X).graph_)

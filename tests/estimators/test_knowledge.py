@@ -1,6 +1,8 @@
 """Prior knowledge: allowed and required edges, in every estimator and every method, and what contradicts itself."""
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 import torch
 
@@ -12,6 +14,7 @@ from contextualdag.graphs import is_acyclic
 
 NAMES = ["a", "b", "c", "d"]
 KNOWN = {"required_edges": [("x1", "x5"), (4, 1)], "forbidden_edges": [("x1", "x4")]}
+EDGES = pd.DataFrame({"source": ["a"], "target": ["b"]})
 SMALL = {"random_state": 0, "verbose": False, "hidden_layers": (16,), "n_members": 1}
 
 
@@ -64,6 +67,8 @@ def test_what_would_close_a_cycle_of_required_edges_is_not_allowed():
         ({"forbidden_edges": ["ab"]}, "must be a list of pairs"),
         ({"forbidden_edges": [("a", "b", "c")]}, "must be a list of pairs"),
         ({"required_edges": [("a", "a")]}, "from 'a' to itself"),
+        ({"forbidden_edges": EDGES}, r"Got a table; .* list\(zip\(table\['source'\], table\['target'\]\)\)"),
+        ({"required_edges": pl.from_pandas(EDGES)}, "'required_edges' parameter of ContextualDAG must be a list of pairs"),
     ],
 )
 def test_contradictions_name_the_culprits(given, message):
@@ -128,3 +133,18 @@ def test_a_mask_has_to_allow_required_edges(data):
     mask[17, 0, 4] = False
     with pytest.raises(InvalidInputError, match="mask does not allow the required edge x1 → x5"):
         SortedDAG(required_edges=[("x1", "x5")], **SMALL).fit(data.X, data.Z, mask=mask)
+
+
+def test_pairs_of_the_columns_of_a_table():
+    assert not read(forbidden_edges=list(zip(EDGES["source"], EDGES["target"], strict=True))).allowed[0, 1]
+
+
+def test_tiers_against_the_order_are_refused_and_forbidden_edges_along_it_are_not(data):
+    order = ["x2", "x1", "x3", "x4", "x5"]
+    model = SortedDAG(order=order, tiers=[["x1", "x3"], ["x2"], ["x4", "x5"]])
+    with pytest.raises(InvalidParameterError, match=r"'tiers' .* contradict its 'order': 'x2' comes before 'x1'"):
+        model.fit(data.X, data.Z)
+    names = sorted(order)
+    allowed = SortedDAG(order=order, tiers=[["x1", "x2"], ["x3", "x4", "x5"]])._knowledge(names).allowed
+    np.testing.assert_array_equal(allowed, SortedDAG(order=order)._knowledge(names).allowed)
+    assert not SortedDAG(order=order, forbidden_edges=[("x2", "x1")])._knowledge(names).allowed[1, 0]

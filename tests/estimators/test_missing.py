@@ -1,9 +1,12 @@
 """Missing values: an error that counts them, or filled in and never scored."""
 
+import copy
+
 import numpy as np
 import pandas as pd
 import pytest
 import torch
+from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from contextualdag import BootstrapDAG, ClusteredDAG, ContextualDAG, FixedDAG
 from contextualdag.datasets import make_varying_dag
@@ -151,3 +154,42 @@ def test_contexts_must_be_complete(data):
 def test_parameter(data):
     with pytest.raises(InvalidParameterError, match="'missing' parameter of FixedDAG must be one of"):
         FixedDAG(missing="drop").fit(data.X, data.Z)
+
+
+@pytest.fixture(scope="module")
+def imputing(holes, data):
+    return FixedDAG(missing="impute", random_state=0).fit(holes, data.Z)
+
+
+def test_scores_of_complete_rows_are_those_of_a_model_that_takes_no_holes(imputing, data):
+    plain = copy.copy(imputing)
+    plain.missing = "error"
+    assert imputing.score(data.X, data.Z) == plain.score(data.X, data.Z)
+
+
+def test_a_missing_value_is_not_scored_and_predicts_others_as_its_mean(imputing, holes, data):
+    means = imputing.means(data.Z).to_numpy()
+    observed = ~np.isnan(holes)
+    filled = np.where(observed, holes, means)
+    left = filled - means - (filled - means) @ imputing.graph_
+    each = [1 - (left[seen, k] ** 2).sum() / (len(seen[seen]) * holes[seen, k].var()) for k, seen in enumerate(observed.T)]
+    assert imputing.score(holes, data.Z) == pytest.approx(np.mean(each))
+    plain = FixedDAG(random_state=0).fit(data.X, data.Z)
+    with pytest.raises(InvalidInputError, match=r"X must be finite.* missing=\"impute\""):
+        plain.score(holes, data.Z)
+
+
+def test_values_without_a_logarithm_may_be_missing_from_a_score(data):
+    X = np.exp(data.X)
+    model = FixedDAG(missing="impute", transform=dict.fromkeys(("x1", "x2"), "log"), random_state=0).fit(X, data.Z)
+    X[::7, 0] = np.nan
+    assert 0 < model.score(X, data.Z) < 1
+
+
+@pytest.mark.slow
+def test_tables_with_holes_in_cross_validation(holes, data):
+    model = FixedDAG(missing="impute", random_state=0)
+    scores = cross_val_score(model, holes, data.Z, cv=3, error_score="raise")
+    search = GridSearchCV(model, {"cut": [0.0, 0.1]}, cv=3, error_score="raise").fit(holes, data.Z)
+    assert np.isfinite(scores).all()
+    assert search.best_score_ >= scores.mean()

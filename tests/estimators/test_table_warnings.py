@@ -60,7 +60,7 @@ def test_identifiers_by_name(X, Z, name):
 
 
 def test_columns_that_count_rows(X, Z):
-    (sentence,) = said(X.assign(number=np.arange(N) + 7.0), Z.assign(place=np.arange(N)))
+    sentence, _ = said(X.assign(number=np.arange(N) + 7.0), Z.assign(place=np.arange(N)))
     assert "look like identifiers of rows: 'number', 'place'" in sentence
     assert said(X, Z.assign(day=np.arange(N))) == []  # time may well matter
 
@@ -154,3 +154,23 @@ def test_masks_are_kept_where_rows_have_no_weight(X, Z):
     for table in (masked, X.where(~masked.mask)):
         with pytest.raises(InvalidInputError, match=r"how many: '(x2|b)' \(1\)"):
             FixedDAG().fit(table, Z, sample_weight=np.arange(N))
+
+
+def test_variables_that_are_contexts_as_well(X, Z):
+    flag = pd.Series(np.arange(N) % 3 == 0)
+    given = X.assign(years=1990.0 - Z["age"], flag=flag.astype(int)), Z.assign(smokes=np.where(flag, "yes", "no"))
+    first, second = said(*given)
+    assert first.startswith("Column 'years' of X and the context column 'age' are the same, up to a linear map.")
+    assert second.startswith("Column 'flag' of X and the context column 'smokes' are the same")
+    (sentence,) = said(X.assign(age=Z["age"]), Z)
+    assert sentence.startswith("Column 'age' of X and the context column 'age' are the same")
+    (sentence,) = said(X.rename(columns={"a": "age"}), Z)
+    assert sentence.startswith("X and Z both have columns with these names: 'age'.")
+    assert said(X.assign(years=Z["age"] + 1e-3 * X["a"]), Z) == []
+    assert said(X.assign(years=Z["age"])[:9], Z[:9].assign(site="York")) == said(X[:9], Z[:9].assign(site="York"))
+
+
+def test_units_do_not_hide_a_variable_that_is_a_context(X, Z):
+    for unit in (1e-120, 1e120):
+        (sentence,) = said(X.assign(years=Z["age"] * unit), Z)
+        assert "'years' of X and the context column 'age' are the same" in sentence

@@ -14,6 +14,7 @@ from contextualdag import ContextualDAG, FixedDAG
 from contextualdag.datasets import make_varying_dag
 from contextualdag.effects import total_effects
 from contextualdag.errors import InvalidInputError
+from contextualdag.estimators.rows_of_fit import RowsOfFit
 from contextualdag.explorer.callbacks import DRAWN, Answers
 from contextualdag.explorer.elements import signed
 from contextualdag.explorer.graphs import FittedGraphs
@@ -325,6 +326,7 @@ class WithoutFeatures:
         self.path_, self.chosen_ = pd.DataFrame({"n_edges": [0.0, 2.0]}), {"n_edges": 2.0}
         self.undirected_edges_, self.structure_scores_, self.context_test_ = [], {}, None
         self.noise_, self.outliers_, self.noise_changes_ = "equal", [], {}
+        self.rows_ = RowsOfFit(1)
         self.structure_, self.selection = "varying", "min"
         self._preparation = SimpleNamespace(transforms=Transforms.learn(np.zeros((0, 3)), self.names_, "none"))
 

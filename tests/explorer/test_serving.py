@@ -121,7 +121,7 @@ def test_many_at_once_are_answered(port):
 
 
 def test_a_port_in_use_is_an_error_with_a_remedy(port):
-    with pytest.raises(InvalidParameterError, match=f"Port {port} of 127.0.0.1 is in use. Choose another with --port"):
+    with pytest.raises(InvalidParameterError, match=f"Port {port} of 127.0.0.1 is in use. Choose another port, or 0"):
         bind("127.0.0.1", port)
 
 

@@ -9,7 +9,7 @@ from contextualdag import BootstrapDAG, ContextualDAG, FixedDAG
 from contextualdag.datasets import make_fixed_dag, make_varying_dag
 from contextualdag.estimators.remarks import directions, remarks
 from contextualdag.estimators.summary import in_words
-from contextualdag.plotting.contexts import drawn_contexts
+from contextualdag.plotting.contexts import drawn_contexts, value_text
 from contextualdag.report.model import HOW_SURE, varying_edges, write_model_report
 
 
@@ -58,7 +58,7 @@ def test_what_changes_comes_first(model, tmp_path):
     first = text[: text.index("Graphs at typical contexts")]
     for source, target, weight in zip(table["source"], table["target"], table["weight"], strict=True):
         assert f"<td>{html.escape(f'{source} → {target}', quote=False)}</td>" in first
-        assert f"<td>{weight:.2f}</td>" in first
+        assert f"<td>{value_text(weight)}</td>" in first
 
 
 def test_without_a_context(tmp_path):
@@ -90,6 +90,23 @@ def test_edges_whose_direction_the_data_do_not_tell(tmp_path):
     assert sentence in text
     assert "→" not in text
     assert "An edge without an arrowhead" in text
+
+
+def test_weights_in_small_units_do_not_vanish(tmp_path):
+    data = make_varying_dag(300, n_nodes=3, n_features=1, n_edges=2, random_state=0)
+    model = FixedDAG(random_state=0).fit(data.X * [1e-4, 1.0, 1e4], data.Z)
+    text = write_model_report(model, tmp_path / "r.html").read_text(encoding="utf-8")
+    weights = {row[3] for row in rows_of(text) if len(row) == 8 and ("→" in row[0] or "—" in row[0])}
+    assert weights == {value_text(weight) for weight in model.summary()["weight"]}
+    noise = [row[1] for row in rows_of(text) if row and row[0] in model.names_]
+    assert noise == [value_text(scale) for scale in model.noise_scale_]
+    assert "0" not in {*weights, *noise}
+
+
+def test_what_was_said_of_rows_is_in_the_report(tmp_path):
+    X = np.random.default_rng(0).standard_normal((200, 3))
+    text = write_model_report(FixedDAG(random_state=0).fit(X, sample_weight=np.arange(1, 201)), tmp_path / "r.html")
+    assert "Rows have weights." in text.read_text(encoding="utf-8")
 
 
 def rows_of(text):
@@ -125,7 +142,7 @@ def test_how_sure_the_edges_of_one_graph_are(tmp_path):
     assert len(table)
     for edge in table.itertuples():
         words = f"{edge.source} {'→' if edge.directed else '—'} {edge.target}"
-        assert [words, f"{edge.weight:.2f}", f"{edge.probability:.2f}"] in rows_of(text)
+        assert [words, value_text(edge.weight), f"{edge.probability:.2f}"] in rows_of(text)
     assert HOW_SURE in text
 
 

@@ -172,3 +172,17 @@ def test_explained_variance_counts_rows_by_weight():
     X, left, weight = rng.standard_normal((20, 2)), rng.standard_normal((20, 2)), rng.integers(0, 3, 20)
     repeated = explained_variance(np.repeat(left, weight, 0), np.repeat(X, weight, 0))
     assert explained_variance(left, X, weight) == pytest.approx(repeated)
+
+
+def test_explained_variance_leaves_out_what_is_not_observed():
+    rng = np.random.default_rng(0)
+    X, left, observed = rng.standard_normal((20, 2)), rng.standard_normal((20, 2)), rng.random((20, 2)) < 0.7
+    each = [explained_variance(left[seen, k, None], X[seen, k, None]) for k, seen in enumerate(observed.T)]
+    for hidden in (0.0, 1e6, np.nan):
+        found = explained_variance(np.where(observed, left, hidden), np.where(observed, X, hidden), None, observed)
+        assert found == pytest.approx(np.mean(each))
+    weight = rng.integers(0, 3, 20)
+    repeated = explained_variance(*(np.repeat(one, weight, 0) for one in (left, X)), None, np.repeat(observed, weight, 0))
+    assert explained_variance(left, X, weight, observed) == pytest.approx(repeated)
+    observed[:, 0] = False
+    assert explained_variance(left, X, None, observed) == pytest.approx(each[1])

@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from contextualdag.cli.options import DecimalOption, DelimiterOption, split_names
+from contextualdag.cli.options import DecimalOption, DelimiterOption, read_periods, read_transforms, split_names
+from contextualdag.cli.row_columns import RowColumns
 
 if TYPE_CHECKING:
+    from contextualdag.cli.fit import FitData
     from contextualdag.diagnostics import Finding
+    from contextualdag.estimators.base import GraphEstimator
 
 
 def check(
@@ -33,8 +36,39 @@ def check(
     categorical: Annotated[
         list[str] | None, typer.Option(metavar="NAMES", help="Context features whose numbers are codes of categories.")
     ] = None,
+    cyclic: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=PERIOD",
+            show_default="none; with --model, those of the model",
+            help="A context feature that comes back, such as hour=24 or month=12; repeat the option for several.",
+        ),
+    ] = None,
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column that says what rows belong to, such as a person or a week: rows of one group may depend on one "
+            "another, and groups are asked whether neighbours do.",
+        ),
+    ] = None,
+    transform: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=KIND",
+            show_default="auto; with --model, those of the model",
+            help="What the fit will do to a variable first, so that it is judged afterwards: log, log1p, normal-scores or "
+            "none, such as crp=log; repeat the option for several. 'none' for all.",
+        ),
+    ] = None,
     model: Annotated[Path | None, typer.Option(metavar="FOLDER", help="A saved model to check on these rows, too.")] = None,
-    drop_missing: Annotated[bool, typer.Option("--drop-missing", help="Drop rows with missing values.")] = False,
+    drop_missing: Annotated[
+        bool,
+        typer.Option(
+            "--drop-missing",
+            help="Drop rows with missing values. Otherwise those of variables are a finding, and of the context an error.",
+        ),
+    ] = False,
     delimiter: DelimiterOption = None,
     decimal: DecimalOption = ".",
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
@@ -51,19 +85,27 @@ def check(
     import json
 
     from contextualdag.cli.contexts import load_model
-    from contextualdag.cli.fit import choose_data
+    from contextualdag.cli.fit import _check_periods, choose_data
     from contextualdag.cli.tables import read_table
-    from contextualdag.diagnostics import check_model, check_table, falsify
-    from contextualdag.diagnostics.falsification import FEWEST_ROWS
+    from contextualdag.diagnostics import check_table
 
     variables, features = split_names(nodes, "--nodes"), split_names(context, "--context")
-    codes = split_names(categorical, "--categorical")
+    codes, periods = split_names(categorical, "--categorical"), read_periods(cyclic)
+    transforms = read_transforms(transform)
     loaded = None if model is None else load_model(model, None)
     if loaded is not None:
         variables = variables or list(loaded.names_)
         features = features or [feature.name for feature in loaded.context_features_]
         codes = codes or [feature.name for feature in loaded.context_features_ if not feature.is_number]
-    chosen = choose_data(read_table(data, delimiter, decimal, codes), data, variables, features, codes, drop_missing)
+        cycles = {feature.name: feature.cycle for feature in loaded.context_features_ if feature.cycle is not None}
+        periods = periods or {name: cycle[1] for name, cycle in cycles.items() if name in features}
+        if transform is None:
+            transforms = {name: kind for name, kind in loaded.transforms_.items() if name in variables}
+    _check_periods(periods, features, codes)
+    of_rows = RowColumns(groups=groups)
+    frame = read_table(data, delimiter, decimal, [*codes, *of_rows.text])
+    chosen = choose_data(frame, data, variables, features, codes, drop_missing, of_rows, impute=not drop_missing)
+    of_groups = chosen.more.get("groups")
     summary: dict[str, Any] = {
         "table": str(data),
         "rows": len(chosen.X),
@@ -71,18 +113,29 @@ def check(
         "variables": list(chosen.X.columns),
         "context": [] if chosen.Z is None else list(chosen.Z.columns),
         "left_out": chosen.left_out,
-        "findings": check_table(chosen.X, chosen.Z),
+        "findings": check_table(chosen.X, chosen.Z, of_groups, cyclic=periods or None, transform=transforms),
     }
     if loaded is not None:
-        typer.echo(f"Checking the model on {len(chosen.X)} rows ...", err=True)
-        Z = chosen.Z if loaded.context_features_ else None
-        summary |= {"model": str(model), "model_findings": check_model(loaded, chosen.X, Z)}
-        tested = falsify(loaded, chosen.X, Z, random_state=0) if len(chosen.X) >= FEWEST_ROWS else None
-        summary["falsification"] = tested
+        summary |= {"model": str(model), **_of_model(loaded, chosen)}
     if as_json:
         typer.echo(json.dumps(_as_json(summary), indent=2, allow_nan=False))
     else:
         _show(summary)
+
+
+def _of_model(model: "GraphEstimator", chosen: "FitData") -> dict[str, Any]:
+    """What is found about a model on the rows without missing values, and their number."""
+    from contextualdag.diagnostics import check_model, falsify
+    from contextualdag.diagnostics.falsification import FEWEST_ROWS
+
+    X = chosen.X.dropna()
+    Z = None if chosen.Z is None or not model.context_features_ else chosen.Z.loc[X.index]
+    typer.echo(f"Checking the model on {len(X)} rows ...", err=True)
+    return {
+        "model_rows": len(X),
+        "model_findings": check_model(model, X, Z) if len(X) else [],
+        "falsification": falsify(model, X, Z, random_state=0) if len(X) >= FEWEST_ROWS else None,
+    }
 
 
 def _as_json(summary: dict[str, Any]) -> dict[str, Any]:
@@ -116,7 +169,12 @@ def _show(summary: dict[str, Any]) -> None:
     if "model" not in summary:
         return
     say("")
-    say(f"Model {summary['model']} on these rows:")
+    n = summary["model_rows"]
+    if not n:
+        say(f"Model {summary['model']} was not checked: no row is complete.")
+        return
+    complete = "these rows" if n == summary["rows"] else f"the {n} complete rows"
+    say(f"Model {summary['model']} on {complete}:")
     for finding in summary["model_findings"]:
         say(_line(finding))
     if not summary["model_findings"]:

@@ -46,7 +46,7 @@ class FitData:
     Attributes
     ----------
     X : DataFrame
-        The variables.
+        The variables. Its index counts the rows of the file after the header, from 0.
     Z : DataFrame or None
         The contexts of the same rows; None without a context.
     n_dropped : int
@@ -315,6 +315,7 @@ def choose_data(
         holds_flags,
         is_mostly_numeric,
         numbers,
+        remedy_for_text,
         require_columns,
     )
     from contextualdag.errors import InvalidInputError
@@ -341,8 +342,9 @@ def choose_data(
             f"A graph needs at least two variables. Got {listed(nodes) or 'none'} from {path}, whose columns are: "
             f"{listed(list(frame.columns))}."
         )
-    hint = " To leave the column out, name the others with --nodes."
-    X = pd.DataFrame({name: numbers(frame, name, path, hint if left_out else "") for name in nodes})
+    leave_out = " To leave the column out, name the others with --nodes."
+    hints = {name: leave_out if left_out else remedy_for_text(frame[name]) for name in nodes}
+    X = pd.DataFrame({name: numbers(frame, name, path, hint) for name, hint in hints.items()})
     features = {}
     for name in context:
         if name not in categorical and is_mostly_numeric(frame[name]):
@@ -420,6 +422,7 @@ def _fit_in_folder(model: "GraphEstimator", data: "FitData", out: Path) -> None:
     if not isinstance(model, ContextualDAG | BootstrapDAG):
         with resumable("Nothing was written; run the same command to start again."):
             model.fit(data.X, data.Z, **data.more)
+            _count_in_file(model, data)
             model.save(out)
         return
     unfinished = unfinished_folder(out)
@@ -429,6 +432,7 @@ def _fit_in_folder(model: "GraphEstimator", data: "FitData", out: Path) -> None:
         typer.echo(f"Resuming from the checkpoint {unfinished}.", err=True)
     try:
         model.fit(data.X, data.Z, checkpoint=unfinished, **data.more)
+        _count_in_file(model, data)
         model.save(out)
     except KeyboardInterrupt as error:
         if not unfinished.exists():
@@ -438,6 +442,11 @@ def _fit_in_folder(model: "GraphEstimator", data: "FitData", out: Path) -> None:
     if unfinished.exists():
         unfinished.rename(done)
         shutil.rmtree(done, ignore_errors=True)
+
+
+def _count_in_file(model: "GraphEstimator", data: "FitData") -> None:
+    """Let a model name rows of the file, of which some may have been dropped."""
+    model.outliers_ = [int(data.X.index[row]) for row in model.outliers_]
 
 
 @contextlib.contextmanager

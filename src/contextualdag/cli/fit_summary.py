@@ -23,7 +23,8 @@ def summarise(model: "GraphEstimator", data: "FitData", out: Path, seconds: floa
     Parameters
     ----------
     model : estimator
-        Fitted on `data`.
+        Fitted on `data`; its outliers are rows of the file, counted from 0. Here they are counted from 1, the first row
+        after the header, as in all messages.
     data : FitData
         All rows.
     out : Path
@@ -62,14 +63,18 @@ def summarise(model: "GraphEstimator", data: "FitData", out: Path, seconds: floa
         "noise": model.noise_,
         "noise_changes": model.noise_changes_,
         "undirected": [list(pair) for pair in model.undirected_edges_],
-        "outliers": model.outliers_,
+        "missing_filled_in": model.rows_.n_missing,
+        "interventions": model.rows_.n_interventions,
+        "weighted": model.rows_.weighted,
+        "groups": model.rows_.n_groups,
+        "outliers": [row + 1 for row in model.outliers_],
         "structure": model.structure_,
         "structure_scores": {name: asdict(score) for name, score in model.structure_scores_.items()},
         "explained": {name: float(value) for name, value in model.explained_.loc["mean"].dropna().items()},
         "context_test": None if model.context_test_ is None else asdict(model.context_test_),
         "summary": for_json(model),
         "summary_in_words": in_words(model),
-        "remarks": remarks(model),
+        "remarks": remarks(model, first_row=1),
         "edges": {"mean": float(n_edges.mean()), "fewest": int(n_edges.min()), "most": int(n_edges.max())},
         "explained_variance_held_out": model.held_out_score_ if math.isfinite(model.held_out_score_) else None,
         "selected": int(model.path_["selected"].to_numpy().argmax()),

@@ -19,26 +19,14 @@ def explore(
     Example: contextualdag explore model/
     """
     from contextualdag.estimators import load_model
+    from contextualdag.explorer import serve
 
-    try:
-        from contextualdag.explorer.app import listen, make_app
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("contextualdag"):
-            raise
-        raise ImportError(f"The explorer needs the package {error.name}: pip install 'contextualdag[explorer]'") from error
+    def show(address: str, sentence: str) -> None:
+        typer.echo(sentence)
+        if browser:
+            typer.launch(address)
 
-    server = listen(make_app(load_model(model, device="cpu"), host), host, port)
-    name = f"[{host}]" if ":" in host else host
-    address = f"http://{name}:{server.port}/"
-    typer.echo(f"Explore the model at {address} (Ctrl-C ends it)")
-    if browser:
-        typer.launch(address)
-    try:
-        server.serve_forever()
-    except KeyboardInterrupt:
-        pass
-    finally:
-        server.server_close()
+    serve(load_model(model, device="cpu"), host, port, show)
 
 
 def report(

@@ -117,6 +117,7 @@ def _parse_parquet(path: Path, content: bytes) -> pd.DataFrame:
     except (OSError, ValueError, NotImplementedError) as error:
         what = "it is cut short or damaged" if content.startswith(b"PAR1") else "it is of another format"
         raise PersistenceError(f"{path} cannot be read as a Parquet file: {what} ({str(error).rstrip('.')}).") from error
+    frame = frame.reset_index(drop=True)  # rows are counted, whatever index pandas has kept in the file
     frame.columns = [str(name) or NAMELESS.format(place + 1) for place, name in enumerate(frame.columns)]
     _refuse_duplicates(path, list(frame.columns))
     return frame
@@ -250,6 +251,14 @@ def is_mostly_numeric(column: pd.Series) -> bool:
     # Numbers with a decimal comma count too: the error message of `numbers` says how to read them.
     parsed = _to_numbers(column.map(lambda value: str(value).replace(",", "."), na_action="ignore"))
     return bool(there.any()) and bool(parsed[there].notna().mean() > MOSTLY)
+
+
+def remedy_for_text(column: pd.Series) -> str:
+    """What to do about a variable that holds text, with a space in front; empty where a few values are no numbers."""
+    if is_mostly_numeric(column) or holds_flags(column) or not _is_text(column):
+        return ""
+    code = "Code it as 0 and 1" if column.nunique() == 2 else "Code it as numbers if its values have an order"
+    return f" A variable must be numeric. {code}, or give it as --context."
 
 
 def numbers(frame: pd.DataFrame, name: str, path: Path, hint: str = "") -> pd.Series:

@@ -6,10 +6,11 @@ import numpy as np
 from scipy.stats import f
 
 from contextualdag.checks import listed
-from contextualdag.diagnostics.checked_table import EXACT, FAR, FEW_VALUES, CheckedTable
+from contextualdag.diagnostics.checked_table import ENOUGH, EXACT, FAR, FEW_VALUES, CheckedTable
 from contextualdag.diagnostics.findings import LEVEL, Finding, with_values
 from contextualdag.diagnostics.given_context import fitted, scales_given_context, standardised
-from contextualdag.tables import Array, Flags
+from contextualdag.estimators.imputation import FEWEST
+from contextualdag.tables import LIKE_A_DATE, Array, Flags, varying
 
 SAME = 0.99  # share of rows with one value of a variable
 UNITS = 1e6  # ratio of standard deviations
@@ -17,15 +18,75 @@ NEARLY, STRONGLY = 0.99, 0.95  # shares of the variance that others explain
 MOVES = 0.05  # share of the variance of a variable that its mean given the context explains
 
 
+def missing(table: CheckedTable) -> Iterator[Finding]:
+    """Columns with missing values, and those with hardly any other."""
+    if not table.n_missing:
+        return
+    if table.n_known:
+        named = tuple(table.n_known)
+        it = "it" if len(named) == 1 else "them"
+        yield Finding(
+            "nearly empty columns",
+            "serious",
+            f"Fewer than {FEWEST} values are known of {with_values(named, list(table.n_known.values()), '.0f')}: too few to "
+            f"learn from, and to fill in the others. Leave {it} out; the other checks did.",
+            named,
+            float(min(table.n_known.values())),
+        )
+    holes = {name: count for name, count in table.n_missing.items() if name not in table.n_known}
+    if not holes:
+        return
+    n, n_complete = len(table.all_rows), len(table.rows)
+    looked = "looked at these only" if n_complete >= ENOUGH else "were left out, since these are too few"
+    yield Finding(
+        "missing values",
+        "warning",
+        f"Values are missing in {with_values(tuple(holes), list(holes.values()), '.0f')}; {n_complete} of {n} rows are "
+        f'complete. A fit with missing="impute" (in the terminal, fit --impute) fills them in; any other needs complete '
+        f"rows. Checks that need complete rows {looked}.",
+        tuple(holes),
+        (n - n_complete) / n,
+    )
+
+
+def identifiers(table: CheckedTable) -> Iterator[Finding]:
+    """Columns that number the rows, or name them by numbers."""
+    named = table.like_identifiers
+    if named:
+        one = len(named) == 1
+        yield Finding(
+            "like identifiers",
+            "warning",
+            f"{'This column looks like an identifier' if one else 'These columns look like identifiers'} of rows: "
+            f"{listed(named)}. Leave {'it' if one else 'them'} out unless the numbers mean something.",
+            named,
+            float(len(named)),
+        )
+
+
+def dates_as_text(table: CheckedTable) -> Iterator[Finding]:
+    """Context features whose categories are dates."""
+    for name, categories in zip(table.encoder.names, table.encoder.categories, strict=True):
+        if categories and all(LIKE_A_DATE.fullmatch(category) for category in categories):
+            yield Finding(
+                "dates as text",
+                "warning",
+                f"The context feature '{name}' holds dates as text, such as '{categories[0]}', so each is a category of its "
+                "own. Code it as a number, such as days since a start, or as its month with a period of 12.",
+                (name,),
+                float(len(categories)),
+            )
+
+
 def constant(table: CheckedTable) -> Iterator[Finding]:
     """Columns with one value, in all rows or nearly all."""
-    still = table.still
+    still = _constant(table)
     if still.any():
         named = table.named(still)
         verb, it = ("does", "it") if len(named) == 1 else ("do", "them")
         text = f"{listed(named)} {verb} not vary and get{'s' if len(named) == 1 else ''} no edges. Leave {it} out."
         yield Finding("constant columns", "warning", text, named, float(still.sum()))
-    same = np.array([np.unique(column, return_counts=True)[1].max() / len(column) for column in table.X.T])
+    same = np.array([np.unique(column, return_counts=True)[1].max() / len(column) for column in table.columns])
     nearly = (same > SAME) & ~still
     if nearly.any():
         named = table.named(nearly)
@@ -41,8 +102,8 @@ def constant(table: CheckedTable) -> Iterator[Finding]:
 
 def units(table: CheckedTable) -> Iterator[Finding]:
     """Standard deviations that are very different."""
-    spread = table.X.std(0)
-    moving = np.flatnonzero(~table.still)
+    spread = np.array([column.std() for column in table.columns])
+    moving = np.flatnonzero(~_constant(table))
     if not len(moving):
         return
     low, high = moving[spread[moving].argmin()], moving[spread[moving].argmax()]
@@ -57,6 +118,11 @@ def units(table: CheckedTable) -> Iterator[Finding]:
             (table.names[high], table.names[low]),
             ratio,
         )
+
+
+def _constant(table: CheckedTable) -> Flags:
+    """Columns with one value, wherever they have one."""
+    return np.array([not varying(column[:, None])[0] for column in table.columns])
 
 
 def functions(table: CheckedTable) -> Iterator[Finding]:
@@ -136,8 +202,9 @@ def heavy_tails(table: CheckedTable) -> Iterator[Finding]:
             "heavy tails",
             "note",
             f"Noise of a normal kind has hardly any value {FAR:g} robust standard deviations from its mean; here it is this "
-            f"share: {with_values(named, share.tolist(), '.1%')}. A few large values may carry edges; for long "
-            "right tails try logarithms.",
+            f"share: {with_values(named, share.tolist(), '.1%')}.{table.after_transforms(table.heavy)} A few large values "
+            'may carry edges; the transform "normal-scores" of these columns goes by ranks instead (in the terminal, '
+            "--transform NAME=normal-scores).",
             named,
             float(share.max()),
         )
@@ -145,8 +212,8 @@ def heavy_tails(table: CheckedTable) -> Iterator[Finding]:
 
 def discrete(table: CheckedTable) -> Iterator[Finding]:
     """Columns with few values, which are treated as numbers."""
-    count = np.array(table.n_values)
-    whole = (np.round(table.X) == table.X).all(0)
+    count = np.array([len(np.unique(column)) for column in table.columns])
+    whole = np.array([(np.round(column) == column).all() for column in table.columns])
     binary = count == 2
     if binary.any():
         text = (
@@ -154,7 +221,7 @@ def discrete(table: CheckedTable) -> Iterator[Finding]:
             "weight of an edge into it is a difference of risk, and predictions may leave that range."
         )
         yield Finding("binary columns", "note", text, table.named(binary), float(binary.sum()))
-    counts = whole & (count > 2) & (count <= min(FEW_VALUES, len(table.X) / 5))
+    counts = whole & (count > 2) & (count <= min(FEW_VALUES, len(table.all_rows) / 5))
     if counts.any():
         text = (
             f"Few whole numbers only: {listed(table.named(counts))}. Counts and grades are treated as numbers, with steps "

@@ -90,7 +90,7 @@ def falsify(
     model : estimator
         A fitted estimator; not one that needs a mask for each sample.
     X : array or DataFrame of shape (n, p)
-        Variables; of more than 2000 rows, some 2000 or fewer are taken at equal steps.
+        Variables, without missing values; of more than 2000 rows, some 2000 or fewer are taken at equal steps.
     Z : array or DataFrame of shape (n, m), optional
         Contexts of the same samples; may be left out if the model was fitted without.
     n_permutations : int, default=100

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from contextualdag.checks import shown
+from contextualdag.diagnostics.findings import with_values
 from contextualdag.errors import InvalidInputError
-from contextualdag.tables import Array, Flags, check_aligned, check_same_samples
+from contextualdag.tables import Array, Flags, check_aligned, check_same_samples, read_variables
 from contextualdag.training.loss import array_residuals
 
 if TYPE_CHECKING:
@@ -47,10 +49,12 @@ class FittedRows:
     @classmethod
     def read(cls, model: "GraphEstimator", X: Any, Z: Any, most: int | None = None) -> "FittedRows":
         """From the user's tables. Where there are more rows than `most`, they are taken at equal steps."""
+        _require_estimator(model)
         model._require_fit()
         if Z is None and model.context_features_:
             raise InvalidInputError("Z is missing: this model was fitted with contexts, so it needs them.")
         check_aligned(X, Z)
+        _refuse_holes(X)
         values = model._read(X)
         contexts = model._encode(values if Z is None else Z)
         check_same_samples(values, contexts)
@@ -71,3 +75,25 @@ class FittedRows:
     def residuals(self) -> Array:
         """What means and graphs leave of the variables, (n, p)."""
         return array_residuals(self.centred, self.W)
+
+
+def _require_estimator(model: Any) -> None:
+    from contextualdag.estimators.base import GraphEstimator
+
+    if not isinstance(model, GraphEstimator):
+        raise InvalidInputError(
+            "model must be a fitted estimator of contextualdag, such as ContextualDAG().fit(X, Z); it comes first, before X "
+            f"and Z. Got {shown(model)} instead."
+        )
+
+
+def _refuse_holes(X: Any) -> None:
+    """Raise if values are missing, with what to do: a model that is fitted does not fill them in."""
+    values, names = read_variables(X, with_missing=True)
+    holes = {name: int(count) for name, count in zip(names, np.isnan(values).sum(0), strict=True) if count}
+    if holes:
+        raise InvalidInputError(
+            "X has missing values, and a model is checked on complete rows. Columns, and how many each misses: "
+            f"{with_values(tuple(holes), list(holes.values()), '.0f')}. Drop the rows that miss some, in X and Z alike; in "
+            "pandas: X = X.dropna(), then Z = Z.loc[X.index]."
+        )

@@ -40,7 +40,7 @@ def check_model(model: "GraphEstimator", X: Any, Z: Any = None) -> list[Finding]
     model : estimator
         A fitted estimator; not one that needs a mask for each sample.
     X : array or DataFrame of shape (n, p)
-        Variables.
+        Variables, without missing values.
     Z : array or DataFrame of shape (n, m), optional
         Contexts of the same samples; may be left out if the model was fitted without. Of tables whose graphs do not fit into
         memory, rows are taken at equal steps.

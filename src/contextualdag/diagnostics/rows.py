@@ -7,9 +7,10 @@ import torch
 from scipy.stats import norm, rankdata
 
 from contextualdag.checks import listed
-from contextualdag.diagnostics.checked_table import FAR, CheckedTable
+from contextualdag.diagnostics.checked_table import ENOUGH, FAR, CheckedTable
 from contextualdag.diagnostics.findings import LEVEL, MOST_NAMED, Finding, plural, with_values
 from contextualdag.diagnostics.given_context import standardised
+from contextualdag.tables import Array, Flags
 from contextualdag.training.data import Rows, Split
 from contextualdag.training.outliers import OUTLIER, weighted
 
@@ -22,7 +23,7 @@ NEIGHBOURS = 0.1  # correlation
 
 def few_rows(table: CheckedTable) -> Iterator[Finding]:
     """Rows for each variable."""
-    n, p = table.X.shape
+    n, p = table.all_rows.shape
     if n <= p:
         yield Finding(
             "fewer rows than variables",
@@ -45,7 +46,7 @@ def few_rows(table: CheckedTable) -> Iterator[Finding]:
 
 def contexts(table: CheckedTable) -> Iterator[Finding]:
     """Contexts that have few rows."""
-    n, seen = len(table.Z), table.encoder.as_seen(table.Z)
+    n, seen = len(table.all_contexts), table.encoder.as_seen(table.all_contexts)
     for name, columns in table.encoder.seen_columns.items():
         categories = table.encoder.categories[table.encoder.names.index(name)]
         values = seen[:, list(columns)]
@@ -109,39 +110,84 @@ def outliers(table: CheckedTable) -> Iterator[Finding]:
     alone = (np.abs(table.scaled) > VERY_FAR) & ~table.heavy & table.fine
     found = np.flatnonzero(low | alone.any(1))
     if len(found):
-        shown = ", ".join(map(str, found[:10])) + (f" and {len(found) - 10} more" if len(found) > 10 else "")
+        shown = ", ".join(map(str, table.rows[found[:10]])) + (f" and {len(found) - 10} more" if len(found) > 10 else "")
         named = table.named(np.asarray(alone.any(0)))
         where = f" Single values that stand out are in {listed(named)}." if named else ""
         yield Finding(
             "outliers",
             "warning",
-            f"{plural(len(found), 'row lies', 'rows lie')} far from all others (counted from 0): {shown}.{where} Look "
-            "whether they are errors; a fit gives rows far from all others less weight.",
+            f"{plural(len(found), 'row lies', 'rows lie')} far from all others (counted from 0): {shown}.{where}"
+            f"{table.after_transforms(table.fine)} Look whether they are errors; a fit gives rows far from all others less "
+            "weight.",
             named,
             float(len(found)),
         )
 
 
 def neighbours(table: CheckedTable) -> Iterator[Finding]:
-    """Correlation between each row and the next."""
-    ranks = standardised(np.apply_along_axis(rankdata, 0, table.scaled))
-    n, p = ranks.shape
-    # Of exchangeable rows the correlation of neighbours has mean -1/n and variance near 1/n, whatever the distribution.
-    correlation = (ranks[1:] * ranks[:-1]).sum(0) / n
-    p_values = 2 * norm.sf(np.abs(correlation + 1 / n) * np.sqrt(n))
-    alike = (p_values < LEVEL / p) & (np.abs(correlation) > NEIGHBOURS)
+    """Correlation between each row and the next; where groups are known, between rows of each group and the next."""
+    given = "Given the context, each" if table.basis.shape[1] > 1 else "Each"
+    ranks = _ranked(table.scaled)
+    if table.groups is None:
+        correlation, is_chance = _with_the_one_before(ranks, np.diff(table.rows) == 1)
+        alike = ~is_chance & _are_large(table, correlation)
+        if alike.any():
+            named = table.named(alike)
+            yield Finding(
+                "neighbouring rows depend",
+                "warning",
+                f"{given} row correlates with the row before it in {with_values(named, correlation[alike].tolist())}. Rows "
+                "seem to be a time series, sorted by something that is not in the context, or several of one person. Add "
+                "what sorts them to the context, or give the fit groups=, one number for each person, day or stretch of "
+                "time, so that whole groups are held out: np.arange(n) // 50 makes blocks of fifty neighbouring rows. In "
+                "the terminal it is --groups with a column of such numbers.",
+                named,
+                _largest(correlation[alike]),
+            )
+        return
+    there, group = np.unique(table.groups, return_inverse=True)
+    means = np.stack([np.bincount(group, column) / np.bincount(group) for column in ranks.T], axis=1)
+    _, is_chance = _with_the_one_before(_ranked(means), np.diff(there) == 1)
+    # Rows have variance one, so that this is the mean correlation of a row of a group with one of the group before.
+    correlation = (means[1:] * means[:-1]).sum(0) / len(means)
+    alike = ~is_chance & _are_large(table, correlation)
     if alike.any():
         named = table.named(alike)
         yield Finding(
-            "neighbouring rows depend",
+            "neighbouring groups depend",
             "warning",
-            f"{'Given the context, each' if table.basis.shape[1] > 1 else 'Each'} row correlates with the row before it in "
-            f"{with_values(named, correlation[alike].tolist())}. Rows seem to be a time series, sorted by something that is "
-            "not in the context, or several of one person. Hold out whole stretches or persons as X_val and Z_val, with "
-            "cross_fit=False.",
+            f"{given} row correlates with those of the group before its own, on average, in "
+            f"{with_values(named, correlation[alike].tolist())}. Groups that are held out are then not independent of those "
+            "trained on: join neighbouring groups to larger ones, such as longer stretches of time, or add what sorts them "
+            "to the context.",
             named,
-            float(correlation[alike][np.abs(correlation[alike]).argmax()]),
+            _largest(correlation[alike]),
         )
+
+
+def _ranked(columns: Array) -> Array:
+    return standardised(np.apply_along_axis(rankdata, 0, columns))
+
+
+def _with_the_one_before(ranks: Array, next_to: Flags) -> tuple[Array, Flags]:
+    """How columns (n, p) correlate with themselves one row before, over neighbours, and whether that may be chance."""
+    n, p = int(next_to.sum()) + 1, ranks.shape[1]
+    # Of exchangeable rows the correlation of neighbours has mean -1/n and variance near 1/n, whatever the distribution.
+    correlation: Array = (ranks[1:] * ranks[:-1])[next_to].sum(0) / n
+    p_values = 2 * norm.sf(np.abs(correlation + 1 / n) * np.sqrt(n))
+    is_chance: Flags = (p_values >= LEVEL / p) | (n < ENOUGH)
+    return correlation, is_chance
+
+
+def _are_large(table: CheckedTable, correlation: Array) -> Flags:
+    """Which correlations matter; those of identifiers do not."""
+    counts = np.array([name not in table.like_identifiers for name in table.names])
+    large: Flags = (np.abs(correlation) > NEIGHBOURS) & counts
+    return large
+
+
+def _largest(correlation: Array) -> float:
+    return float(correlation[np.abs(correlation).argmax()])
 
 
 def duplicates(table: CheckedTable) -> Iterator[Finding]:

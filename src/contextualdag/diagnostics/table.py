@@ -1,16 +1,20 @@
 """Checks of a table before anything is fitted to it."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from contextualdag.diagnostics import columns, rows
-from contextualdag.diagnostics.checked_table import CheckedTable
+from contextualdag.diagnostics.checked_table import ENOUGH, CheckedTable
 from contextualdag.diagnostics.findings import Finding, by_severity
 
-ENOUGH = 20  # rows from which on tests are made
-FOR_FEW_ROWS = (rows.few_rows, columns.constant, columns.units)
 CHECKS = (
-    *FOR_FEW_ROWS,
+    rows.few_rows,
+    columns.missing,
+    columns.constant,
+    columns.units,
     columns.functions,
+    columns.identifiers,
+    columns.dates_as_text,
     rows.contexts,
     rows.neighbours,
     rows.outliers,
@@ -19,9 +23,18 @@ CHECKS = (
     columns.heavy_tails,
     columns.discrete,
 )
+FOR_FEW_ROWS = {rows.few_rows, columns.missing, columns.constant, columns.units, columns.identifiers, columns.dates_as_text}
+FOR_ALL_ROWS = FOR_FEW_ROWS | {rows.contexts, columns.discrete}  # the others look at rows without missing values
 
 
-def check_table(X: Any, Z: Any = None) -> list[Finding]:
+def check_table(
+    X: Any,
+    Z: Any = None,
+    groups: Any = None,
+    *,
+    cyclic: Mapping[str, float] | None = None,
+    transform: str | Mapping[str, str] = "auto",
+) -> list[Finding]:
     """Look for what may go wrong in a fit, before it is made.
 
     Tests are made at a level of 1 %, over all columns together, and small effects are passed over. So a table of enough
@@ -30,9 +43,17 @@ def check_table(X: Any, Z: Any = None) -> list[Finding]:
     Parameters
     ----------
     X : array or DataFrame of shape (n, p)
-        Variables; rows are samples.
+        Variables; rows are samples. Missing values are a finding. Then checks of single columns look at the values that are
+        there, and all others at complete rows.
     Z : array or DataFrame of shape (n, m), optional
-        Contexts of the same samples.
+        Contexts of the same samples, without missing values.
+    groups : sequence of shape (n,), optional
+        What rows belong to, such as persons or weeks, as in a fit. Rows of one group may depend on one another; whether
+        neighbours do is asked of groups instead of rows.
+    cyclic : dict of str to float, optional
+        Periods of context features that come back, as of the estimators.
+    transform : str or dict of str to str, default="auto"
+        How a fit transforms variables, as of the estimators. Tails and outliers are judged afterwards.
 
     Returns
     -------
@@ -51,6 +72,10 @@ def check_table(X: Any, Z: Any = None) -> list[Finding]:
     >>> [finding.name for finding in check_table(X, data.Z)]
     ['function of other columns']
     """
-    table = CheckedTable.read(X, Z)
-    checks = CHECKS if len(table.X) >= ENOUGH else FOR_FEW_ROWS
-    return by_severity(finding for check in checks for finding in check(table))
+    table = CheckedTable.read(X, Z, groups, cyclic, transform)
+    checks = set(CHECKS)
+    if len(table.rows) < ENOUGH:
+        checks = FOR_ALL_ROWS if len(table.all_rows) >= ENOUGH else FOR_FEW_ROWS
+    if not table.names:
+        checks = {columns.missing}
+    return by_severity(finding for check in CHECKS if check in checks for finding in check(table))

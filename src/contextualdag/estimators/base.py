@@ -1,7 +1,9 @@
 """What all estimators share: a fitted path with one point selected, and what can be asked of it."""
 
 import copy
+import importlib
 import os
+import webbrowser
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
@@ -19,12 +21,15 @@ from contextualdag.estimators.doors import Doors
 from contextualdag.estimators.effects import Effects
 from contextualdag.estimators.experiments import read_weights
 from contextualdag.estimators.fitting import Tables
+from contextualdag.estimators.imputation import IMPUTE
 from contextualdag.estimators.knowledge import Edges, Knowledge, Node
 from contextualdag.estimators.pictures import NotebookSummary, Pictures
+from contextualdag.estimators.rows_of_fit import RowsOfFit
 from contextualdag.estimators.saving import load_as, save_model
 from contextualdag.estimators.scaling import Preparation
 from contextualdag.estimators.summary import Summary
 from contextualdag.plotting.contexts import drawn_contexts
+from contextualdag.progress import ProgressDisplay
 from contextualdag.tables import Array, Flags, check_aligned, check_same_samples, check_scaled, read_columns
 from contextualdag.training.context_test import ContextTest
 from contextualdag.training.explaining import explaining
@@ -32,7 +37,7 @@ from contextualdag.training.loss import array_residuals, explained_variance
 from contextualdag.training.noise import EQUAL
 from contextualdag.training.packing import Tensors
 from contextualdag.training.problem import GroupSettings, NetworkSettings
-from contextualdag.training.solution import Solution
+from contextualdag.training.solution import ConstantGraph, Solution
 from contextualdag.training.structure import StructureScore
 
 if TYPE_CHECKING:
@@ -70,6 +75,7 @@ class GraphEstimator(NotebookSummary, Summary, Pictures, Effects, Doors, BaseEst
     structure_: str
     structure_scores_: dict[str, StructureScore]
     context_test_: ContextTest | None
+    rows_: RowsOfFit  # how many rows the fit used, and which values, weights and groups it was told of
     outliers_: list[int]  # rows of X that were given little weight
     noise_scale_: Array
     _noise_changes: Array  # how much the noise of each variable changes with the context, (p,); zero where it does not
@@ -350,7 +356,8 @@ class GraphEstimator(NotebookSummary, Summary, Pictures, Effects, Doors, BaseEst
         Parameters
         ----------
         X : array or DataFrame of shape (n, p)
-            Variables.
+            Variables. With ``missing="impute"`` some values may be missing: they are not scored, and where they predict
+            others they count as their means given the context, whatever the rest of the row is.
         Z : array or DataFrame of shape (n, m)
             Contexts; may be left out if the model was fitted without.
         sample_weight : sequence of length n, optional
@@ -364,13 +371,17 @@ class GraphEstimator(NotebookSummary, Summary, Pictures, Effects, Doors, BaseEst
         self._require_fit()
         if Z is None and self.context_features_:
             raise InvalidInputError("Z is missing: this model was fitted with contexts, so it needs them.")
-        check_aligned(X, Z)
-        values = self._read(X)
+        check_aligned(X, Z, depth=3)
+        check_aligned(X, sample_weight, other="sample_weight", depth=3)
+        values = self._read(X, with_missing=self.missing == IMPUTE)
         Z = self._encode(values if Z is None else Z)
         check_same_samples(values, Z)
+        observed = ~np.isnan(values)
+        if not observed.all():
+            values = np.where(observed, values, np.concatenate([self._means(z) for z in parts(Z)]))
         error = np.concatenate([self._residuals(x, z) for x, z in zip(parts(values), parts(Z), strict=True)])
         weight = None if sample_weight is None else read_weights(sample_weight, len(values))
-        return explained_variance(error, values, weight)
+        return explained_variance(error, values, weight, observed)
 
     def sample(self, Z: Any, random_state: int | np.random.Generator | None = None) -> Array:
         """Draw variables from the fitted model, with normal noise, in the units of X.
@@ -397,6 +408,38 @@ class GraphEstimator(NotebookSummary, Summary, Pictures, Effects, Doors, BaseEst
             drawn.append(self._means(part) + np.linalg.solve(A, noise[:, :, None])[:, :, 0])
         return self._preparation.transforms.back(np.concatenate(drawn))
 
+    def explore(self, host: str = "127.0.0.1", port: int = 8050, browser: bool = True) -> None:
+        """Open a local page to move through the contexts of the model, as `contextualdag explore` does of a saved one.
+
+        It ends by Ctrl-C, or an interrupt of the notebook. Needs ``pip install 'contextualdag[explorer]'``.
+
+        Parameters
+        ----------
+        host : str, default="127.0.0.1"
+            Address to serve at; by default only this machine can reach it.
+        port : int, default=8050
+            Port to serve at; 0 for any free one.
+        browser : bool, default=True
+            Whether to open the page in the browser. Its address is shown in any case.
+
+        Examples
+        --------
+        >>> from contextualdag import FixedDAG
+        >>> from contextualdag.datasets import make_fixed_dag
+        >>> data = make_fixed_dag(200, n_nodes=3, n_edges=2, random_state=0)
+        >>> FixedDAG(random_state=0).fit(data.X).explore()  # doctest: +SKIP
+        Explore the model at http://127.0.0.1:8050/ (Ctrl-C ends it)
+        """
+        self._require_fit()
+
+        def show(address: str, sentence: str) -> None:
+            ProgressDisplay().say(sentence)
+            if browser:
+                webbrowser.open(address)
+
+        # Imports point down, and the explorer is above: it is found by its name.
+        importlib.import_module("contextualdag.explorer").serve(self, host, port, show)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a folder, as safetensors and JSON, all of it or nothing.
 
@@ -420,9 +463,9 @@ class GraphEstimator(NotebookSummary, Summary, Pictures, Effects, Doors, BaseEst
         """
         return load_as(cls, path, device)
 
-    def _read(self, X: Any) -> Array:
-        """The variables of a table (n, p), transformed as in the fit."""
-        values = read_columns(X, self.names_, "X", type(self).__name__)
+    def _read(self, X: Any, with_missing: bool = False) -> Array:
+        """The variables of a table (n, p), transformed as in the fit. Missing values, if they are allowed, are NaN."""
+        values = read_columns(X, self.names_, "X", type(self).__name__, with_missing)
         return self._preparation.transforms.forward(values, "X")
 
     def _unit(self, standardised: bool) -> Array | float:
@@ -441,8 +484,12 @@ class GraphEstimator(NotebookSummary, Summary, Pictures, Effects, Doors, BaseEst
         if self._solution.varies or self.noise_ == EQUAL:
             return np.zeros((len(self.names_), len(self.names_)), dtype=bool)
         allowed = self._knowledge(self.names_).allowed
-        edges: Flags = cpdag(self._weights(self._no_context()))[0] & allowed
-        return edges & edges.T
+        W = self._weights(self._no_context())
+        edges: Flags = cpdag(W)[0] & allowed
+        undirected = edges & edges.T
+        if isinstance(self._solution, ConstantGraph) and self._solution.doubtful is not None:
+            undirected |= self._solution.doubtful.cpu().numpy() & ((W[0] != 0) | (W[0].T != 0))
+        return undirected
 
     def _no_context(self) -> Array:
         """An encoded context for models with one graph for all."""

@@ -50,7 +50,7 @@ SELECTIONS = ("estimator", "stability")
 EFFECT_LEVEL = 0.9
 NUMBERS_AT_ONCE = 20_000_000  # of weights of all resamples
 LEARNED = ("_preparation", "_solution", "_explained", "names_", "n_samples_", "n_held_out_", "noise_", "noise_scale_")
-LEARNED_TOO = ("structure_", "structure_scores_", "context_test_", "outliers_", "_noise_changes", "_variation")
+LEARNED_TOO = ("structure_", "structure_scores_", "context_test_", "outliers_", "rows_", "_noise_changes", "_variation")
 ACYCLIC = Order()
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contextualdag.checks import did_you_mean, generator, is_count, is_finite, is_integer, listed, require
+from contextualdag.checks import did_you_mean, generator, is_count, is_finite, is_flag, is_integer, listed, require
 from contextualdag.effects import effects_of, means_under, sample_under, total_effects
 from contextualdag.errors import InvalidInputError
 from contextualdag.tables import Array, Flags
@@ -308,11 +308,11 @@ class Effects:
 
 
 def _one_for_each(given: Any, name: str, n: int) -> Array:
-    """The value of an intervention in each of n contexts."""
-    if is_finite(given):
+    """The value of an intervention in each of n contexts; true and false are 1 and 0, as in X."""
+    if is_finite(given) or is_flag(given):
         return np.full(n, float(given))
     values = np.asarray(given)
-    if values.ndim == 0 or values.dtype.kind not in "iuf":
+    if values.ndim == 0 or values.dtype.kind not in "iufb":
         raise InvalidInputError(f"'{name}' must be set to a finite number, or to an array of {n}. Got {given!r} instead.")
     if values.shape != (n,):
         raise InvalidInputError(

@@ -2,7 +2,7 @@
 
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,13 +12,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from contextualdag.checks import did_you_mean, is_integer, listed
+from contextualdag.checks import did_you_mean, is_integer, listed, shown
 from contextualdag.columns import as_floats, columns, has_names, is_flags, is_missing, is_numeric, vector
 from contextualdag.errors import InvalidInputError
-from contextualdag.tables import MOST, Array, Flags
+from contextualdag.tables import MOST, Array, Flags, check_aligned
 from contextualdag.training.data import Rows
 
 if TYPE_CHECKING:
+    import pandas
+
     from contextualdag.estimators.fitting import Tables
 
 Indices = NDArray[np.int64]
@@ -89,6 +91,29 @@ class Known:
             for_means=flags(self.for_means(tuple(rows.X.shape))) if self.has_own_means else None,
             group=None if self.group is None else torch.from_numpy(self.group).to(device),
         )
+
+
+def with_flags_as_tables(tables: "Tables") -> "Tables":
+    """The tables with interventions as a data frame where they are a dict of variables and flags for each row."""
+    found = {}
+    for what, table in (("interventions", "X"), ("interventions_val", "X_val")):
+        given = getattr(tables, what)
+        if isinstance(given, Mapping) and getattr(tables, table) is not None:
+            found[what] = _flags_as_table(given, getattr(tables, table), what, table)
+    return replace(tables, **found)
+
+
+def _flags_as_table(given: Mapping[Any, Any], X: Any, what: str, table: str) -> "pandas.DataFrame":
+    import pandas as pd
+
+    columns, n = {}, n_rows(X)
+    for name, flags in given.items():
+        entry = f"{what}[{name!r}]"
+        check_aligned(X, flags, table, entry)
+        columns[str(name)] = column = vector(flags, entry)
+        if len(column) != n:
+            raise InvalidInputError(f"{entry} must hold a flag for each of the {n} rows of {table}. Got {len(column)}.")
+    return pd.DataFrame(columns)
 
 
 def rows_that_count(tables: "Tables") -> tuple["Tables", Array | None, Array | None, Indices | None]:
@@ -293,12 +318,21 @@ def _mask(given: Any, n: int, names: Sequence[str], what: str) -> Flags:
 
 def _targets(given: Any, n: int, names: Sequence[str], what: str) -> Flags:
     if isinstance(given, str) or not hasattr(given, "__len__"):
-        raise InvalidInputError(f"{what} must be a mask of shape ({n}, {len(names)}) or name the targets of each row.")
+        raise InvalidInputError(
+            f"{what} must be a mask of shape ({n}, {len(names)}) or name the targets of each row. Got {shown(given)} "
+            "instead."
+        )
     entries = given.to_list() if hasattr(given, "to_list") else list(given)
     if len(entries) != n:
         raise InvalidInputError(f"{what} must name the targets of each of the {n} rows of X. Got {len(entries)} entries.")
+    told = [entry for entry in entries if entry is not np.ma.masked and not is_missing(entry)]
+    if told and all(map(_is_flag, told)):
+        raise InvalidInputError(
+            f"{what} is one vector of True and False, which does not tell the variable. Pass a dict, such as "
+            f"{{'{names[0]}': flags}}, a mask of shape ({n}, {len(names)}), or the names of the targets of each row."
+        )
     mask = np.zeros((n, len(names)), dtype=bool)
-    unknown: Counter[Any] = Counter()
+    unknown: Counter[str] = Counter()
     for row, entry in enumerate(entries):
         for target in _names_in(entry, names):
             if isinstance(target, str) and target in names:
@@ -306,14 +340,23 @@ def _targets(given: Any, n: int, names: Sequence[str], what: str) -> Flags:
             elif is_integer(target) and not _is_flag(target) and 0 <= target < len(names):
                 mask[row, int(target)] = True
             else:
-                unknown[target if isinstance(target, str) else repr(target)] += 1
+                unknown[_in_words(target)] += 1
     if unknown:
         target, count = unknown.most_common(1)[0]
+        near = did_you_mean(target.strip("'"), names)
         raise InvalidInputError(
-            f"{what} name '{target}' in {count} row{'' if count == 1 else 's'}, which is not a variable."
-            f"{did_you_mean(target, names)} The variables are {listed(names)}; None or an empty text is no intervention."
+            f"{what} name {target} in {count} row{'' if count == 1 else 's'}, which is not a variable."
+            f"{near} The variables are {listed(names)}; positions from 0 to {len(names) - 1} will do too. None or an empty "
+            "text is no intervention."
         )
     return mask
+
+
+def _in_words(target: Any) -> str:
+    """A target in quotes if it is a name, else as Python writes it, numbers of NumPy without their type."""
+    if isinstance(target, str):
+        return f"'{target}'"
+    return shown(target.item() if isinstance(target, np.generic) else target)
 
 
 def _names_in(entry: Any, names: Sequence[str]) -> list[Any]:

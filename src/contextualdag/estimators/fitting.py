@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 from contextualdag.checks import find_device, listed
 from contextualdag.contexts import ContextEncoder, ContextSummary
 from contextualdag.errors import InvalidInputError, InvalidParameterError
-from contextualdag.estimators.experiments import Known, complete, read_known, rows_that_count
+from contextualdag.estimators.experiments import Known, complete, read_known, rows_that_count, with_flags_as_tables
 from contextualdag.estimators.groups import check_number, read_groups
 from contextualdag.estimators.imputation import IMPUTE, check_enough_observed, filled_by_context
 from contextualdag.estimators.progress import FitProgress
+from contextualdag.estimators.rows_of_fit import RowsOfFit
 from contextualdag.estimators.scaling import EXACT, Preparation, Scaling
 from contextualdag.estimators.summary import learn_variation
 from contextualdag.estimators.table_warnings import warn_of_tables
@@ -115,7 +116,8 @@ def fit_prepared(model: "GraphEstimator", prepared: "Prepared") -> Outcome:
 
 def problem_of_fit(prepared: "Prepared", outcome: Outcome) -> Problem:
     """The problem whose graphs were learned: without means, with weights of rows, divided by the scales of the noise."""
-    return divided(replace(prepared.problem, split=outcome.split, checkpoint=None, observer=None), outcome.scale)
+    problem = replace(prepared.problem, split=outcome.split, noise=outcome.noise, checkpoint=None, observer=None)
+    return divided(problem, outcome.scale)
 
 
 def with_holes(problem: Problem, prepared: "Prepared") -> Problem:
@@ -158,6 +160,7 @@ class Prepared:
     scaling: Scaling
     transforms: Transforms
     n_samples: int
+    rows: RowsOfFit
     X: Array
     Z: Array
     mask: Array | None
@@ -178,8 +181,11 @@ def prepare(model: "GraphEstimator", tables: Tables) -> Prepared:
         entropy = checkpoint.seed
     rng = np.random.default_rng(secrets.randbits(63) if entropy is None else entropy)
 
-    check_aligned(tables.X, tables.Z)
-    check_aligned(tables.X_val, tables.Z_val, "X_val", "Z_val")
+    tables = with_flags_as_tables(tables)
+    for name in ("Z", "interventions", "sample_weight", "groups"):
+        check_aligned(tables.X, getattr(tables, name), "X", name)
+    for name in ("Z_val", "interventions_val", "sample_weight_val"):
+        check_aligned(tables.X_val, getattr(tables, name), "X_val", name)
     tables, weight, weight_val, numbers = rows_that_count(tables)
     X, names = read_variables(tables.X, with_missing=model.missing == IMPUTE)
     transforms = Transforms.learn(X, names, model.get_params(deep=False)["transform"])
@@ -226,6 +232,8 @@ def prepare(model: "GraphEstimator", tables: Tables) -> Prepared:
     else:
         all_contexts_of_rows = all_contexts
 
+    n_groups = 0 if groups is None else int(groups.max()) + 1
+    described = RowsOfFit.count((known, known_val), (len(X), len(X_val)), names, n_groups)
     contexts = ContextSummary.learn(encoder, all_contexts)
     knowledge = model._knowledge(names)
     _check_masks(mask, mask_val, knowledge.required, names)
@@ -256,7 +264,8 @@ def prepare(model: "GraphEstimator", tables: Tables) -> Prepared:
     )
     if numbers is not None:  # some rows had no weight
         train, held_out = numbers[train], None if held_out is None else numbers[held_out]
-    prepared = Prepared(problem, names, contexts, scaling, transforms, len(all_contexts), X, Z, mask, train, held_out)
+    n_samples, parts = len(all_contexts), (X, Z, mask, train, held_out)
+    prepared = Prepared(problem, names, contexts, scaling, transforms, n_samples, described, *parts)
     if known.missing is None or known_val.missing is None:
         return prepared
     return _filled_by_model(model, prepared, known.missing, (X_val, Z_val, mask_val), known_val.missing)
@@ -328,7 +337,7 @@ def _keep(model: "GraphEstimator", prepared: Prepared, outcome: Outcome) -> None
     names, contexts, transforms = tuple(prepared.names), prepared.contexts, prepared.transforms
     model._preparation = Preparation(names, contexts, scaling, outcome.mean_network, transforms)
     model._solution = choice.solution
-    model.names_, model.n_samples_ = prepared.names, prepared.n_samples
+    model.names_, model.n_samples_, model.rows_ = prepared.names, prepared.n_samples, prepared.rows
     model._explained, model.n_held_out_ = outcome.explained.numpy(), outcome.n_held_out
     train = outcome.split.train
     left = torch.from_numpy(model._residuals(prepared.X, prepared.Z, prepared.mask))

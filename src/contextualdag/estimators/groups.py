@@ -1,5 +1,6 @@
 """Rows that belong together, such as those of one person."""
 
+import warnings
 from collections.abc import Hashable
 from typing import Any
 
@@ -14,7 +15,7 @@ FEWEST_ROWS, FEWEST_GROUPS = 20, 4  # that can be divided into halves, each with
 
 
 def read_groups(groups: Any, n: int, has_validation_set: bool) -> Tensor | None:
-    """The groups of n rows as numbers from zero on; None if there are none."""
+    """The groups of n rows as numbers from zero on; None if there are none, or if every row is one of its own."""
     if groups is None:
         return None
     if has_validation_set:
@@ -28,7 +29,15 @@ def read_groups(groups: Any, n: int, has_validation_set: bool) -> Tensor | None:
     strange = [value for value in column if not isinstance(value, Hashable)]
     if strange:
         raise InvalidInputError(f"groups must name groups by text, numbers or dates. Got {shown(strange[0])}.")
-    return group_numbers(column.tolist())
+    numbers = group_numbers(column.tolist())
+    if n > 1 and int(numbers.max()) + 1 == n:
+        warnings.warn(
+            f"groups has as many groups as rows ({n}), so they change nothing. Give rows that belong together one value.",
+            UserWarning,
+            stacklevel=5,
+        )
+        return None
+    return numbers
 
 
 def check_number(groups: Tensor, n_members: int) -> None:

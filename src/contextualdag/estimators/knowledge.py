@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from contextualdag.checks import did_you_mean, is_integer, listed
+from contextualdag.columns import has_names
 from contextualdag.errors import InvalidParameterError
 from contextualdag.graphs import is_acyclic
 from contextualdag.tables import Flags
@@ -48,6 +49,7 @@ class Knowledge:
         reader.refuse(required & forbidden, "both in 'required_edges' and in 'forbidden_edges'")
         reader.refuse(required & later, "in 'required_edges', but against the 'tiers': its target is in an earlier tier")
         reader.refuse(required & ~possible, "in 'required_edges', but against the order of the variables")
+        reader.refuse_order(possible & ~possible.T & later)
         if not bool(is_acyclic(torch.from_numpy(required[None].astype(np.float64)))):
             raise InvalidParameterError(
                 f"The 'required_edges' of {owner} contain a cycle: {reader.shown(_on_cycles(required))}. Leave one out."
@@ -64,6 +66,11 @@ class _Reader:
         found = np.zeros((len(self.names), len(self.names)), dtype=bool)
         if given is None:
             return found
+        if has_names(given):
+            raise InvalidParameterError(
+                f"The '{parameter}' parameter of {self.owner} must be a list of pairs (source, target). Got a table; of one "
+                "with the columns source and target pass list(zip(table['source'], table['target']))."
+            )
         if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
             raise self._wrong(parameter, "a list of pairs (source, target)", given)
         for edge in given:
@@ -104,6 +111,15 @@ class _Reader:
         if edges.any():
             verb = "is" if edges.sum() == 1 else "are"
             raise InvalidParameterError(f"What {self.owner} is told contradicts itself: {self.shown(edges)} {verb} {why}.")
+
+    def refuse_order(self, pairs: Flags) -> None:
+        """Raise if there is a pair whose first comes before the second in the order, but in a later tier."""
+        if pairs.any():
+            first, second = (self.names[place] for place in np.argwhere(pairs)[0])
+            raise InvalidParameterError(
+                f"The 'tiers' of {self.owner} contradict its 'order': '{first}' comes before '{second}' in the order, but "
+                "is in a later tier, so no edge could join them. Leave the tiers out, or change one of the two."
+            )
 
     def shown(self, edges: Flags) -> str:
         """Edges in words."""

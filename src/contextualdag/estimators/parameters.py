@@ -69,12 +69,7 @@ def check_shared_parameters(model: "GraphEstimator") -> None:
     check(model, is_one_of(model.intercept, INTERCEPTS), "intercept", f"one of {list(INTERCEPTS)}")
     check(model, is_one_of(model.noise, NOISES), "noise", f"one of {list(NOISES)}")
     check(model, is_flag(model.robust), "robust", "True or False")
-    periods = model.cyclic is None or (
-        isinstance(model.cyclic, Mapping)
-        and all(isinstance(name, str) for name in model.cyclic)
-        and all(is_number(period, 0, low_open=True, high_open=True) for period in model.cyclic.values())
-    )
-    check(model, periods, "cyclic", "None or a dict of names of context features and positive periods, such as {'hour': 24}")
+    _check_periods(model)
     check(model, is_one_of(model.missing, MISSING), "missing", f"one of {list(MISSING)}")
     check_transform(model.get_params(deep=False)["transform"], type(model).__name__)
     seed = model.random_state
@@ -82,6 +77,15 @@ def check_shared_parameters(model: "GraphEstimator") -> None:
     check(model, isinstance(model.device, str), "device", "'auto' or the name of a device")
     share = is_number(model.validation_fraction, 0, 1, low_open=True, high_open=True)
     check(model, share, "validation_fraction", "a float in (0, 1)")
+
+
+def _check_periods(model: "GraphEstimator") -> None:
+    is_dict = isinstance(model.cyclic, Mapping) and all(isinstance(name, str) for name in model.cyclic)
+    expected = "None or a dict of names of context features and positive periods, such as {'hour': 24}"
+    check(model, model.cyclic is None or is_dict, "cyclic", expected)
+    for name, period in (model.cyclic or {}).items():
+        holds = is_number(period, 0, low_open=True, high_open=True)
+        require(holds, "cyclic", type(model).__name__, f"{expected}, with a positive number for '{name}'", period)
 
 
 def check_network_parameters(model: "ContextualDAG | SortedDAG", structures: Sequence[str]) -> None:

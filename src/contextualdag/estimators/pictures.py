@@ -108,6 +108,9 @@ class NotebookSummary:
             "edges": f"{selected['n_edges']:.1f} on average, at l1 budget {selected['l1_budget']:.3g}",
             "path": f"{len(path)} sparsity levels, up to {path['n_edges'].max():.1f} edges (path_, plot_path())",
         }
+        known = model.rows_.in_words()
+        if known:
+            rows["rows"] = known
         changes = in_words(model)
         if changes:
             rows["changes"] = f"{changes} (summary())"

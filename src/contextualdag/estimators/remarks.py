@@ -19,17 +19,24 @@ MOST_NAMED = 10
 SURE, LIKELY = 0.9, 0.5  # smallest probabilities of edges that are called so
 N_CONTEXTS = 200  # over which edges are counted
 SHORT = {CONSTANT: "one graph", COMMON_ORDER: "one order", VARYING: "an order that varies"}
+WORDS = {name: words.capitalize() for name, words in SHORT.items()}
 ONE_GRAPH = "One graph serves all contexts"
+WITH_CARE = 'Treat what varies with care; structure="constant", --structure constant, gives one graph.'
+SLIGHT = 1.0  # percent by which shares of variance may be below zero, or above all of it, by chance
 CHOSEN = {
     COMMON_ORDER: "Edges change with the context along one order of the variables; none is reversed.",
     VARYING: "Edges and their directions change with the context.",
 }
 
 
-def remarks(model: "GraphEstimator") -> list[str]:
-    """Sentences on structure, context, how many edges are enough and how sure they are, noise, directions and odd rows."""
+def remarks(model: "GraphEstimator", first_row: int = 0) -> list[str]:
+    """Sentences on structure, context, how many edges are enough and how sure they are, noise, directions and rows.
+
+    Rows are counted from `first_row`: 0 as in Python, or 1 as in the messages of the terminal.
+    """
     about_edges = [*_kinds(model), *_structure(model), *_context(model), *_readable(model), *_sureness(model)]
-    return [*about_edges, _noise(model), *_changing_noise(model), *directions(model), *_outliers(model)]
+    about_rows = [*_known_of_rows(model), *_outliers(model, first_row)]
+    return [*about_edges, _noise(model), *_changing_noise(model), *directions(model), *about_rows]
 
 
 def _kinds(model: "GraphEstimator") -> list[str]:
@@ -40,14 +47,17 @@ def _kinds(model: "GraphEstimator") -> list[str]:
         return []
     said = [f"Variables: {found}."]
     if transforms.change:
-        changed = [name for name, transform in model.transforms_.items() if transform != NONE]
-        said.append(f"Weights and effects are in transformed units of {_listed(changed)}.")
+        said.append(f"Weights and effects are in transformed units of {_listed(_transformed(model))}.")
     n_binary = transforms.kinds.count(BINARY)
     if n_binary:
         said.append("The weight of an edge into a binary variable is a difference of probability.")
     if n_binary > 1:
         said.append("The data hardly tell directions between two binary variables.")
     return [" ".join(said)]
+
+
+def _transformed(model: "GraphEstimator") -> list[str]:
+    return [name for name, transform in model.transforms_.items() if transform != NONE]
 
 
 def _structure(model: "GraphEstimator") -> list[str]:
@@ -61,8 +71,21 @@ def _structure(model: "GraphEstimator") -> list[str]:
         for name, score in scores.items()
         if score.behind > 0
     )
-    best = next(SHORT[name] for name, score in scores.items() if score.behind == 0)
-    return [f"{chosen} (Log likelihood of a held-out row: {best} predicts best; behind it are {behind}.)"]
+    best = next(name for name, score in scores.items() if score.behind == 0)
+    numbers = f"Log likelihood of a held-out row: {SHORT[best]} predicts best; behind it are {behind}."
+    return [f"{chosen} ({numbers}){_why_not(model, best)}"]
+
+
+def _why_not(model: "GraphEstimator", best: str) -> str:
+    """Why another structure than the one that predicts best was chosen, see `contextualdag.training.structure.simplest`."""
+    chosen = model.structure_
+    if chosen == best:
+        return ""
+    if chosen == CONSTANT:
+        return f" {WORDS[CONSTANT]} predicts about as well and there is no sign that the context matters, so it was chosen."
+    if best == CONSTANT:
+        return f" {WORDS[best]} is not clearly better and a test says the context matters, so {SHORT[chosen]} was chosen."
+    return f" {WORDS[chosen]} predicts about as well and is simpler, so it was chosen."
 
 
 def one_graph(model: "GraphEstimator") -> list[str]:
@@ -73,13 +96,24 @@ def one_graph(model: "GraphEstimator") -> list[str]:
     means, edges = 100 * shares["means"], 100 * shares["common edges"]
     if not math.isfinite(means + edges):
         return [f"{ONE_GRAPH}."]
+    is_noise = min(means, edges) < -SLIGHT or means + edges > 100 + SLIGHT
+    too_few = f"The {model.n_held_out_} held-out rows are too few to tell how much of their variance"
     if model.intercept != "contextual":
-        return [f"{ONE_GRAPH}; its edges explain {edges:.2g} % of the variance of held-out rows."]
+        if is_noise:
+            return [f"{ONE_GRAPH}. {too_few} its edges explain."]
+        return [f"{ONE_GRAPH}; its edges explain {_percent(max(edges, 0))} of the variance of held-out rows."]
+    moved = f"{ONE_GRAPH}: the context moves the means of the variables"
+    if is_noise:
+        return [f"{moved}, not how they depend on one another. {too_few} means and edges explain."]
     return [
-        f"{ONE_GRAPH}: the context moves the means of the variables, which explains {max(means, 0):.2g} % of the variance "
-        "of held-out rows, and not how they depend on one another; the edges, the same everywhere, explain "
-        f"{edges:.2g} % more."
+        f"{moved}, which explains {_percent(max(means, 0))} of the variance of held-out rows, and not how they depend on "
+        f"one another; the edges, the same everywhere, explain {_percent(max(edges, 0))} more."
     ]
+
+
+def _percent(number: float) -> str:
+    """A number of percent, without an exponent."""
+    return f"{number:.0f} %" if abs(number) >= 10 else f"{number:.2g} %"
 
 
 def _context(model: "GraphEstimator") -> list[str]:
@@ -92,11 +126,14 @@ def _context(model: "GraphEstimator") -> list[str]:
     power = " With so few rows it can only see strong effects." if test.n_rows < FEW_ROWS else ""
     numbers = f"p = {test.p_value:.2g}, permutation test on {test.n_rows} rows"
     if not test.context_matters:
+        if model.structure_ != CONSTANT and CONSTANT in model.structure_scores_:
+            return [f"{_better_yet_untested(model)} ({numbers}).{power} {WITH_CARE}"]
         return [f"There is no sign that dependence between the variables changes with the context ({numbers}).{power}"]
     gain = ""
     if test.gain is not None and test.gain_interval is not None:
-        low, high = (f"{100 * bound:.2g}" for bound in test.gain_interval)
-        gain = f" Graphs of their own contexts save {100 * test.gain:.2g} % ({low} to {high}) of the squared error of rows."
+        low, high = (_percent(100 * bound).removesuffix(" %") for bound in test.gain_interval)
+        saved = f"{_percent(100 * test.gain)} ({low} to {high})"
+        gain = f" Graphs of their own contexts save {saved} of the squared error of rows."
     said = f"Dependence between the variables changes with the context ({numbers}).{gain}{power}"
     if model.structure_ == CONSTANT and len(model.structure_scores_) > 1:
         said += " That is too little to learn from so many rows: graphs that follow it predict no better."
@@ -104,6 +141,16 @@ def _context(model: "GraphEstimator") -> list[str]:
         return [said]
     named = ", ".join(f"{name} (p = {p:.2g})" for name, p in sorted(test.features.items(), key=lambda item: item[1]))
     return [f"{said} By feature, given the others: {named}."]
+
+
+def _better_yet_untested(model: "GraphEstimator") -> str:
+    """That graphs that vary predict better although a test sees no change."""
+    scores = model.structure_scores_
+    better = scores[CONSTANT].behind - scores[model.structure_].behind
+    return (
+        f"Graphs that vary predict held-out rows better than one graph, by {better:.2g} of log likelihood for a row, but a "
+        "test of the covariances sees no sign that dependence between the variables changes with the context"
+    )
 
 
 def _sureness(model: "GraphEstimator") -> list[str]:
@@ -126,15 +173,20 @@ def _sureness(model: "GraphEstimator") -> list[str]:
 
 
 def _noise(model: "GraphEstimator") -> str:
+    has_transforms = model._preparation.transforms.change
+    transformed = f"transformed units of {_listed(_transformed(model))}" if has_transforms else ""
     if model.noise_ == EQUAL:
+        others = f", and {transformed}," if has_transforms else ","
         return (
-            "Noise: of one size for all variables in the units given, which is part of what tells directions. In other "
-            "units the graphs may differ."
+            f"Noise: of one size for all variables in the units given{others} which is part of what tells directions. In "
+            "other units the graphs may differ."
         )
     low, high = model.noise_scale_.min(), model.noise_scale_.max()
+    units = f"in {transformed}" if has_transforms else "in their units"
+    whose = "Units of variables that were not transformed" if has_transforms else "Units"
     return (
-        f"Noise: a size of its own for each variable, learned from the data (from {low:.3g} to {high:.3g} in their units). "
-        "Units do not matter."
+        f"Noise: a size of its own for each variable, learned from the data (from {low:.3g} to {high:.3g} {units}). "
+        f"{whose} do not matter."
     )
 
 
@@ -169,13 +221,20 @@ def _readable(model: "GraphEstimator") -> list[str]:
     return [] if fewer is None else [f"{in_words(model, fewer)} (select(explained=0.9), --explained 0.9)."]
 
 
-def _outliers(model: "GraphEstimator") -> list[str]:
+def _known_of_rows(model: "GraphEstimator") -> list[str]:
+    """What was done with missing values, interventions, weights and groups."""
+    said = model.rows_.in_words()
+    return [said] if said else []
+
+
+def _outliers(model: "GraphEstimator", first_row: int) -> list[str]:
     rows = model.outliers_
     if not rows:
         return []
+    counted = "row 1 is the first after the header" if first_row else "counted from 0"
     return [
-        f"Far from all other rows of the table, and given little weight: {len(rows)}, which may be errors (counted from 0): "
-        f"{_listed([str(row) for row in rows])}."
+        f"Far from all other rows of the table, and given little weight: {len(rows)}, which may be errors ({counted}): "
+        f"{_listed([str(row + first_row) for row in rows])}."
     ]
 
 

@@ -10,6 +10,7 @@ import torch
 from contextualdag.checks import find_device, in_one_line
 from contextualdag.contexts import ContextEncoder, ContextSummary
 from contextualdag.errors import NotFittedError, PersistenceError
+from contextualdag.estimators.rows_of_fit import RowsOfFit
 from contextualdag.estimators.scaling import Preparation, Scaling
 from contextualdag.estimators.stored import check_contexts, check_learned, check_preparation
 from contextualdag.estimators.summary import pack_variation, unpack_variation
@@ -44,6 +45,7 @@ def save_model(model: "GraphEstimator", path: str | os.PathLike[str]) -> None:
         "parameters": _pack_parameters(model),
         "n_samples": model.n_samples_,
         "noise": model.noise_,
+        "rows": asdict(model.rows_),
         "outliers": model.outliers_,
         "structure": model.structure_,
         "structure_scores": {name: asdict(score) for name, score in model.structure_scores_.items()},
@@ -84,7 +86,7 @@ def load_as(cls: type["Model"], path: str | os.PathLike[str], device: str) -> "M
         model.structure_ = metadata["structure"]
         model.structure_scores_ = {name: StructureScore(**score) for name, score in scores.items()}
         model.context_test_ = None if test is None else _unpack_test(test)
-        model.outliers_ = list(metadata["outliers"])
+        model.rows_, model.outliers_ = RowsOfFit(**metadata["rows"]), list(metadata["outliers"])
         model.noise_, model.noise_scale_ = metadata["noise"], tensors["noise_scale"].numpy()
         model._noise_changes = tensors["noise_changes"].numpy()
         check_learned(model)

@@ -8,6 +8,7 @@ import torch
 
 from contextualdag.checks import is_count, is_finite, is_flag, is_integer, is_number
 from contextualdag.contexts import N_QUANTILES
+from contextualdag.estimators.rows_of_fit import RowsOfFit
 from contextualdag.estimators.scaling import Preparation
 from contextualdag.tables import Array
 from contextualdag.training.context_test import ContextTest
@@ -90,6 +91,7 @@ def check_learned(model: "GraphEstimator") -> None:
         expect(all(isinstance(number, float | int) for number in numbers), f"structure_scores[{name!r}]", "numbers", numbers)
     if model.context_test_ is not None:
         _check_test(model.context_test_, features)
+    _check_rows(model.rows_, model.names_)
     rows = model.outliers_
     expect(all(is_integer(row) and row >= 0 for row in rows), "outliers", "integers of at least 0", rows)
     _expect_array(model.noise_scale_, "noise_scale", (p,), low=0)
@@ -98,6 +100,18 @@ def check_learned(model: "GraphEstimator") -> None:
     expect(explained.dtype.kind == "f" and explained.shape == (p, 3), "explained", f"floats {(p, 3)}", explained.shape)
     if model._variation is not None:
         _check_variation(model._variation, p, len(features))
+
+
+def _check_rows(rows: RowsOfFit, names: Sequence[str]) -> None:
+    expect(is_count(rows.n_rows), "rows.n_rows", "an integer of at least 1", rows.n_rows)
+    for where in ("n_missing", "n_interventions"):
+        counts = getattr(rows, where)
+        sound = isinstance(counts, dict) and set(counts) <= set(names) and all(map(is_count, counts.values()))
+        expect(sound, f"rows.{where}", "counts by variable", counts)
+    for where in ("n_intervened", "n_groups"):
+        number = getattr(rows, where)
+        expect(is_integer(number) and 0 <= number <= rows.n_rows, f"rows.{where}", "an integer up to n_rows", number)
+    expect(is_flag(rows.weighted), "rows.weighted", "true or false", rows.weighted)
 
 
 def _check_test(test: ContextTest, features: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""Warnings of what is likely a mistake in tables: identifiers, copies of rows, rare categories, constants, dates as text.
+"""Warnings of what is likely a mistake in tables: identifiers, copies of rows, variables in the context, and the like.
 
 They are few and silent on good data; `contextualdag.diagnostics` looks closer.
 """
@@ -32,6 +32,7 @@ IDENTIFIERS = {
 }
 TIMES = {"day", "days", "date", "time", "year", "years", "month", "months", "week", "weeks", "hour", "hours", "minute"}
 TIMES |= {"minutes", "second", "seconds", "step", "trial", "age", "t"}
+SAME = 1 - 1e-9  # correlation from which two columns are the same up to a linear map
 DEPTH = 7  # calls between the user's and the warning
 
 
@@ -46,6 +47,7 @@ def warn_of_tables(X: Array, names: list[str], Z: Array, encoder: ContextEncoder
     _identifiers([*zip(names, X.T, strict=True), *numeric])
     _few_rows(*X.shape)
     _copies(np.hstack([X, Z]))
+    _variables_as_contexts(X, names, seen, encoder)
     _rare_categories(seen, encoder)
     _constant_contexts(seen, encoder)
     _dates_as_text(encoder)
@@ -94,6 +96,35 @@ def _copies(table: Array) -> None:
             f"{n - different} of {n} rows are copies of others. They make edges look surer than they are; remove them if "
             "they are not different samples."
         )
+
+
+def _variables_as_contexts(X: Array, names: list[str], seen: Array, encoder: ContextEncoder) -> None:
+    """Warn of variables that are contexts as well, by their values or by their names."""
+    is_same = np.zeros((len(names), seen.shape[1]), dtype=bool)
+    if len(X) >= FEWEST_ROWS:
+        is_same = np.abs(_standardised(X).T @ _standardised(seen)) > SAME
+    by_value = [
+        (name, feature)
+        for name, row in zip(names, is_same, strict=True)
+        for feature, places in encoder.seen_columns.items()
+        if row[list(places)].any()
+    ]
+    for name, feature in by_value:
+        _warn(
+            f"Column '{name}' of X and the context column '{feature}' are the same, up to a linear map. The context then "
+            "explains the variable by itself, and scores are too high. Leave it out of X or out of Z."
+        )
+    by_name = sorted(set(names) & set(encoder.names) - {name for pair in by_value for name in pair})
+    if by_name:
+        _warn(f"X and Z both have columns with these names: {listed(by_name)}. Leave them out of one, or rename them.")
+
+
+def _standardised(table: Array) -> Array:
+    """Columns with a mean of zero and a sum of squares of one; zeros where they do not vary."""
+    centred = (table - table.mean(0)) * varying(table)
+    centred /= np.maximum(np.abs(centred).max(0), np.finfo(float).tiny)
+    shares: Array = centred / np.maximum(np.sqrt((centred**2).sum(0)), np.finfo(float).tiny)
+    return shares
 
 
 def _rare_categories(seen: Array, encoder: ContextEncoder) -> None:

@@ -158,8 +158,8 @@ def _without_traceback(record: logging.LogRecord) -> bool:
 def _why(error: Exception, host: str, port: int) -> str:
     number = getattr(error, "errno", None)
     if number == errno.EADDRINUSE:
-        return f"Port {port} of {host} is in use. Choose another with --port, or 0 for any that is free."
+        return f"Port {port} of {host} is in use. Choose another port, or 0 for any that is free."
     if number == errno.EACCES:
-        return f"Port {port} needs more rights than this program has. Choose one from 1024 to 65535 with --port."
+        return f"Port {port} needs more rights than this program has. Choose a port from 1024 to 65535."
     said = getattr(error, "strerror", None) or error
-    return f"Cannot serve at {host}, port {port}: {said}. Choose an address of this machine with --host."
+    return f"Cannot serve at {host}, port {port}: {said}. Choose an address of this machine as the host."

@@ -195,7 +195,7 @@ def _summary(model: "GraphEstimator") -> list[str]:
     return [
         page.heading("What changes with the context"),
         page.paragraph(sentence),
-        page.table(words[columns], digits=2),
+        page.table(words[columns]),
         page.paragraph(f"{SUMMARY_EXPLAINED}{more}"),
     ]
 
@@ -229,7 +229,8 @@ def _how_sure(model: "GraphEstimator") -> list[str]:
     if not len(table):
         return []
     edges = [edge_text(*row) for row in table[["source", "target", "directed"]].itertuples(index=False)]
-    return [page.table(table.assign(edge=edges)[["edge", "weight", "probability"]], digits=2), page.paragraph(HOW_SURE)]
+    words = table.assign(edge=edges, probability=table["probability"].map("{:.2f}".format))
+    return [page.table(words[["edge", "weight", "probability"]]), page.paragraph(HOW_SURE)]
 
 
 def _asked_for(model: "GraphEstimator", contexts: "pandas.DataFrame | None") -> list[str]:
@@ -267,12 +268,13 @@ def _varying(model: "GraphEstimator", W: np.ndarray, drawn: "pandas.DataFrame") 
     sure = []
     if isinstance(model, BootstrapDAG):
         means = _mean_probabilities(model, W, drawn)
-        words = words.assign(probability=[means[a, b] for a, b in zip(shown["source"], shown["target"], strict=True)])
+        pairs_shown = zip(shown["source"], shown["target"], strict=True)
+        words = words.assign(probability=[f"{means[pair]:.2f}" for pair in pairs_shown])
         columns.append("probability")
         sure = [page.paragraph(f"{HOW_SURE} Here it is the mean over the contexts with the edge.")]
     return [
         page.heading("Edges that vary most"),
-        page.table(words[columns], digits=2),
+        page.table(words[columns]),
         page.paragraph(
             f"Over {len(W)} contexts, drawn from the distribution of each feature in the training data. Present: the share "
             "of contexts with the edge. The mean, smallest and largest weight count an absent edge as 0; varies is the "

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from contextualdag import __version__
 from contextualdag.colours import LIGHT, css_variables
 from contextualdag.files import write_file
+from contextualdag.plotting.contexts import value_text
 from contextualdag.printable import printable
 
 if TYPE_CHECKING:
@@ -65,14 +66,14 @@ def notes(title: str, sentences: Sequence[str]) -> str:
     return f'<aside role="note"><strong>{_escaped(title)}</strong><ul>{items}</ul></aside>'
 
 
-def table(frame: "pandas.DataFrame", digits: int = 3) -> str:
-    """A table; numbers have `digits` decimal places."""
+def table(frame: "pandas.DataFrame") -> str:
+    """A table; numbers have about three digits, however large or small they are."""
     import pandas as pd
 
     shown = frame.map(lambda cell: printable(cell) if isinstance(cell, str) else cell)
     shown.columns = [printable(str(name)) for name in frame.columns]
     with pd.option_context("display.max_colwidth", None):  # names are not cut off, for then they may be the same
-        return str(shown.to_html(index=False, border=0, escape=True, float_format=lambda x: f"{x:.{digits}f}", na_rep=""))
+        return str(shown.to_html(index=False, border=0, escape=True, float_format=value_text, na_rep=""))
 
 
 def picture(figure: "Figure", caption: str) -> str:

@@ -62,12 +62,22 @@ def one_graph_path(splits: Sequence[Split], allowed: Tensor, n_penalties: int, e
     return _from_dense_to_sparse(points)
 
 
+def on_support(point: PathPoint[Tensor], splits: Sequence[Split], support: Tensor) -> PathPoint[Tensor]:
+    """A point of a path with graphs on another support (p, p), by least squares; one member for each split."""
+    moments = [_moments_of_all(split, torch.device("cpu")) for split in splits]
+    members = []
+    for its in moments:
+        W = dagma.least_squares_on_support(its.train.S, support.to(its.train.S.device)[None])
+        members += _points(W[None], [0], [point.threshold], its)
+    return _refitted(members, moments)
+
+
 def information_criterion(W: Tensor, rows: Rows) -> float:
-    """The extended Bayesian information criterion of a graph (1, p, p), refitted to all rows: how well it fits, and its size.
+    """The extended Bayesian information criterion of a graph (1, p, p), refitted to all rows: its fit, and its size.
 
     It adds 2 log p for each edge (Foygel and Drton, 2010, with gamma = 1/2), because a search has chosen the best of many
-    edges. Whether one of two graphs has the better directions is a difference of a few units in this. Losses on rows held out have
-    more noise, and prefer an order that was learned from all rows over those that members find without them.
+    edges. Whether one of two graphs has the better directions is a difference of a few units in this. Losses on rows held
+    out have more noise, and prefer an order that was learned from all rows over those that members find without them.
     """
     moments = _moments(rows, torch.device("cpu"))
     W = (W != 0).to(moments.S.device)

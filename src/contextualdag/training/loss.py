@@ -221,13 +221,19 @@ def cross_moments(S: Tensor) -> Tensor:
     return S if S.ndim == 3 else torch.einsum("bkjk->bjk", S)
 
 
-def explained_variance(residuals: Array, X: Array, weight: Array | None = None) -> float:
+def explained_variance(
+    residuals: Array, X: Array, weight: Array | None = None, observed: NDArray[np.bool_] | None = None
+) -> float:
     """Share of the variance of X (n, p) that residuals (n, p) leave explained, the mean over columns that vary.
 
-    Rows may have weights (n,).
+    Rows may have weights (n,). Entries that are not observed (n, p) do not count.
     """
-    weight = np.ones(len(X)) if weight is None else weight
-    total = (weight[:, None] * (X - np.average(X, axis=0, weights=weight)) ** 2).sum(0)
-    left = (weight[:, None] * residuals**2).sum(0)
+    counts = np.ones_like(X) if weight is None else np.broadcast_to(weight[:, None], X.shape)
+    if observed is not None:
+        counts = counts * observed
+        X, residuals = np.where(observed, X, 0), np.where(observed, residuals, 0)
+    size = counts.sum(0)
+    total = (counts * (X - (counts * X).sum(0) / np.where(size > 0, size, 1)) ** 2).sum(0)
+    left = (counts * residuals**2).sum(0)
     varies = total > 0
     return float((1 - left[varies] / total[varies]).mean()) if varies.any() else 0.0

@@ -89,7 +89,8 @@ class Problem:
     contextual_mean : bool
         Whether the mean depends on the context and is to be removed.
     noise : {"auto", "equal", "unequal"}
-        Whether noise scales are equal in the units of the user, unknown, or whichever predicts better.
+        Whether noise scales are equal in the units of the user, unknown, or whichever predicts better. Once variables are
+        divided by scales that were learned it is "unequal".
     robust : bool
         Whether rows far from all others count less.
     units : Tensor of shape (p,)

@@ -14,7 +14,8 @@
 5. Simpler graphs are fitted too: one for all contexts, and graphs that keep to one order of the variables (see
    `contextualdag.training.common_order`). The simplest that predict rows held out as well are chosen, see
    `contextualdag.training.structure`. Where the order varies, reversals that do not help are left out. One graph for all
-   is made sparser where that predicts as well, see `contextualdag.training.sparser`.
+   is made sparser where that predicts as well, see `contextualdag.training.sparser`, and under noise of unknown scales its
+   directions are those of the largest likelihood, see `contextualdag.training.likelihood_search`.
 6. The refit of the selected point is polished: trained once more, with more patience.
 7. The graphs of the members of the ensemble, each of which held out other rows, are averaged whenever graphs are asked for.
 
@@ -53,25 +54,25 @@ from contextualdag.training.ensemble import Ensemble
 from contextualdag.training.explaining import explaining
 from contextualdag.training.filling import emptied, has_holes, refilled
 from contextualdag.training.held_out import explained, gain_of_context, losses_of_rows, predictions
+from contextualdag.training.likelihood_search import with_likeliest_edges
 from contextualdag.training.loss import Moments, errors, residuals, row_errors
 from contextualdag.training.means import draw_mean, fit_means, without_means
 from contextualdag.training.outliers import weighted
 from contextualdag.training.path import Path
-from contextualdag.training.problem import GroupSettings, NetworkSettings, Outcome, Problem
+from contextualdag.training.problem import NetworkSettings, Outcome, Problem
 from contextualdag.training.required import required_weights
 from contextualdag.training.reversals import unearned_reversals
 from contextualdag.training.runner import Runner, Steps
 from contextualdag.training.scales import divided, learn_scales, may_be_equal, speaks_for_unequal
 from contextualdag.training.screening import screen
 from contextualdag.training.solution import (
-    AnySolution,
     ClusterGraphs,
     ConstantGraph,
     Solution,
     VaryingGraphs,
     nearest_centre,
 )
-from contextualdag.training.sparser import along_one_order, sparsest_as_good
+from contextualdag.training.sparser import along_one_order, sparsest_as_good, without_chance_edges
 from contextualdag.training.structure import (
     COMMON_ORDER,
     CONSTANT,
@@ -122,6 +123,8 @@ def _learn(problems: Sequence[Problem]) -> list[Outcome]:
         else:
             scales = learn_scales([problems[i] for i in some], lambda trials: [choice.solution for choice in _solve(trials)])
         scaled = [divided(problems[i], scale) for i, scale in zip(some, scales, strict=True)]
+        if not noise_is_equal:
+            scaled = [replace(problem, noise=noise.UNEQUAL) for problem in scaled]
         for i, scale, problem, choice in zip(some, scales, scaled, _solve(scaled), strict=True):
             found[i] = scale, choice
             if noise_is_equal and problem.noise == "auto" and speaks_for_unequal(problem, choice.solution):
@@ -212,8 +215,8 @@ def learn_graphs(ensemble: Ensemble) -> Steps[Choice]:
     if wanted == {CONSTANT}:
         constant = _constant(ensemble, ensemble.problem.allowed)
         test = _context_test(ensemble) if settings.final else None
-        constant = _selected_graph(constant, ensemble)
-        return Choice(constant, CONSTANT, {}, test, constant)
+        graph = _selected_graph(constant, ensemble)
+        return Choice(graph, CONSTANT, {}, test, graph)
 
     # Graphs that vary freely, within the edges that are allowed.
     best = {own: (yield from _best_of_path(ensemble))}
@@ -244,8 +247,8 @@ def learn_graphs(ensemble: Ensemble) -> Steps[Choice]:
     if len(scores) == 1:
         scores = {}
     if structure == CONSTANT:
-        constant = _selected_graph(constant, ensemble)
-        return Choice(constant, CONSTANT, scores, test, constant)
+        graph = _selected_graph(constant, ensemble)
+        return Choice(graph, CONSTANT, scores, test, graph)
     chosen = ensembles[structure]
     if structure == VARYING:
         chosen = yield from _with_earned_reversals(ensemble, best[own], losses[own])
@@ -337,13 +340,13 @@ def _best_constant(ensemble: Ensemble, forward: Tensor, losses: Tensor) -> Const
     return best() if _is_near(losses_of_rows(thinned, ensemble.folds), losses, ensemble) else thinned
 
 
-def _selected_graph(constant: ConstantGraph, ensemble: Ensemble) -> ConstantGraph:
+def _selected_graph(constant: ConstantGraph, ensemble: Ensemble) -> Solution:
     """The one graph to report, selected from a path along one order."""
     settings, folds = ensemble.settings, ensemble.folds
     if settings.final and settings.selection != "min":
         splits, allowed = folds.splits[: settings.n_folds], ensemble.problem.allowed
         constant = along_one_order(constant, allowed, lambda edges: one_graph_path(splits, edges, N_PENALTIES))
-    return _select(constant, settings, folds)
+    return _select(constant, ensemble.problem, folds)
 
 
 def _is_near(losses: Tensor, best: Tensor, ensemble: Ensemble) -> bool:
@@ -387,7 +390,7 @@ def _finish(ensemble: Ensemble) -> Steps[Solution]:
     refit = points[selected.index].refit
     if refit is not None and not refit.polished and settings.final:
         yield from ensemble.refit(selected.index, polish=True, keep=False)
-    return _select(ensemble.solution(selected), settings, ensemble.folds)
+    return _select(ensemble.solution(selected), ensemble.problem, ensemble.folds)
 
 
 def learn_group_graphs(problem: Problem, folds: Folds) -> Solution:
@@ -407,11 +410,11 @@ def learn_group_graphs(problem: Problem, folds: Folds) -> Solution:
 
     first, points = selections.Shrunken(0), tuple(path(problem.allowed))
     if centres is not None:
-        return _select(ClusterGraphs(points, first, centres=centres), settings, folds)
+        return _select(ClusterGraphs(points, first, centres=centres), problem, folds)
     constant = ConstantGraph(points, first)
     if with_refits and settings.final:
         constant = along_one_order(constant, problem.allowed, path)
-    return _select(constant, settings, folds)
+    return _select(constant, problem, folds)
 
 
 def _without_means(problems: Sequence[Problem], networks: Sequence[MeanNetwork | None]) -> list[Problem]:
@@ -442,20 +445,32 @@ def _cluster(rows: Rows, n_clusters: int | None, seed: int) -> Tensor:
     return torch.tensor(found.cluster_centers_, dtype=torch.float32, device=Z.device)
 
 
-def _select(solution: AnySolution, settings: NetworkSettings | GroupSettings, folds: Folds) -> AnySolution:
+def _select(solution: Solution, problem: Problem, folds: Folds) -> Solution:
     """The point of its path that a `selection` parameter asks for."""
-    points, selection = solution.points, settings.selection
+    settings, points = problem.settings, solution.points
+    selection = settings.selection
     if not isinstance(selection, str):
         return solution.at(selections.with_n_edges(points, selection))
     if selection == "min":
         return solution.at(selections.least_validation_loss(points))
-    best = solution.at(selections.least_refit_loss(points))
+    best: Solution = solution.at(selections.least_refit_loss(points))
     if selection == "1se":
         _, rows, W = predictions(best, folds)
         losses: list[float] = row_errors(errors(residuals(rows.X, W)), rows).tolist()
         return solution.at(selections.within_one_standard_error(points, losses))
-    if isinstance(best, ConstantGraph) and settings.final:
-        best = best.at(sparsest_as_good(best, folds).selected)
+    if isinstance(best, ConstantGraph):
+        best = _best_edges(best, problem, folds)
     if selection == "explained":
         return explaining(best, NEARLY_ALL, folds.rows.Z)
     return best  # "relaxed"
+
+
+def _best_edges(solution: ConstantGraph, problem: Problem, folds: Folds) -> ConstantGraph:
+    """Graphs that do not vary, or only from cluster to cluster, with the edges that rows speak for."""
+    if problem.settings.final:
+        solution = solution.at(sparsest_as_good(solution, folds).selected)
+    if isinstance(solution, ClusterGraphs):
+        return solution
+    if problem.settings.final:
+        solution = without_chance_edges(solution, folds.rows)
+    return with_likeliest_edges(solution, problem.allowed, folds) if problem.noise == noise.UNEQUAL else solution

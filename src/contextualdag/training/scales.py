@@ -40,7 +40,7 @@ def _trial(problem: Problem, start: Tensor) -> tuple[Tensor, Problem]:
     settings: NetworkSettings | GroupSettings = replace(problem.settings, selection="relaxed")
     if isinstance(settings, NetworkSettings):
         settings = replace(settings, n_members=1, cross_fit=False, structure=VARYING, final=False)
-    trial = replace(problem, split=Split(*parts), settings=settings, checkpoint=None, observer=None)
+    trial = replace(problem, split=Split(*parts), settings=settings, noise=noise.UNEQUAL, checkpoint=None, observer=None)
     scale = noise.sized(noise.floored(start, noise.residual_scales(parts[0].X, parts[0]).cpu()), parts[0])
     return scale, divided(trial, scale)
 

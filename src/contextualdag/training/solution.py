@@ -239,9 +239,13 @@ class VaryingGraphs(Solution):
 
 @dataclass(frozen=True, eq=False)
 class ConstantGraph(Solution):
-    """One graph for all contexts."""
+    """One graph for all contexts.
+
+    `doubtful` (p, p) flags pairs, in both orders, whose edge fits hardly better one way than the other.
+    """
 
     varies: ClassVar[bool] = False
+    doubtful: Tensor | None = field(default=None, kw_only=True)
 
     def _learned(self, Z: Tensor, mask: Tensor | None) -> Tensor:
         return self._matrices.to(Z.device, torch.float32)[self._group(Z)]
@@ -260,14 +264,17 @@ class ConstantGraph(Solution):
         return nearest_centre(Z, None)
 
     def _pack_kind(self) -> tuple[dict[str, Any], Tensors]:
-        return {}, {}
+        return {}, {} if self.doubtful is None else {"doubtful": self.doubtful}
 
     @classmethod
     def _unpack_kind(
         cls, metadata: dict[str, Any], tensors: Tensors, points: Sequence[PathPoint[Any]], n_features: int, n_nodes: int
     ) -> dict[str, Any]:
         check_points(points, n_nodes, (1, n_nodes, n_nodes))
-        return {}
+        doubtful = tensors.get("doubtful")
+        if doubtful is not None:
+            expect_flags(doubtful, "doubtful", (n_nodes, n_nodes))
+        return {"doubtful": doubtful}
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,6 +5,9 @@ which of its points is the least is a matter of chance: with other rows held out
 Graphs that explain nearly all of what the best ones do, so nearly that the rows held out do not tell them apart, are taken
 instead. Where edges are few, no more than variables, each of them counts, and none is given up.
 
+Then the weakest edges go that all rows together do not speak for: a search among all pairs finds some by chance, and such an
+edge can give others a direction that data do not tell.
+
 Points of a path are fitted one by one, and weak edges do not fix the order of the variables. So that sparser points do not
 reverse edges of denser ones, they are fitted again along one order, that of the best point.
 """
@@ -16,7 +19,8 @@ from dataclasses import replace
 from torch import Tensor
 
 from contextualdag.graphs import order_to_mask, topological_order
-from contextualdag.training.data import Folds, standard_error
+from contextualdag.training.constant_graph import information_criterion
+from contextualdag.training.data import Folds, Rows, standard_error
 from contextualdag.training.held_out import losses_of_rows
 from contextualdag.training.selection import AS_MUCH, Points, Refitted, least_refit_loss, loss_of_empty, with_n_edges
 from contextualdag.training.solution import ConstantGraph
@@ -46,6 +50,16 @@ def sparsest_as_good(solution: ConstantGraph, folds: Folds) -> ConstantGraph:
         if least + rise <= most and rise <= standard_error(worse, folds.group_held_out):
             chosen = sparser
     return chosen
+
+
+def without_chance_edges(solution: ConstantGraph, rows: Rows) -> ConstantGraph:
+    """The graphs without their weakest edges, as many as lowers the extended Bayesian information criterion most."""
+    selected = solution.selected
+    if not isinstance(selected, Refitted):
+        return solution
+    cuts = [selected.cut, *(cut for cut in solution.refit.curve.cuts if cut > selected.cut)]
+    sparser = [solution.at(Refitted(selected.index, cut)) for cut in cuts]
+    return min(sparser, key=lambda one: information_criterion(one.graphs(rows.Z[:1], None), rows))
 
 
 def along_one_order(solution: ConstantGraph, allowed: Tensor, path: Callable[[Tensor], Points]) -> ConstantGraph:
