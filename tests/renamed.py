@@ -31,7 +31,8 @@ def renamed(names):
     encoder = replace(preparation.contexts.encoder, names=tuple(names[:2]), categories=(None, tuple(names)))
     model.names_ = list(names)
     model._preparation = replace(preparation, names=tuple(names), contexts=replace(preparation.contexts, encoder=encoder))
-    of_features = zip(names, model.context_test_.features.values(), strict=False)
-    model.context_test_ = replace(model.context_test_, features=dict(of_features))
+    test = model.context_test_
+    p_values, gains = (dict(zip(names, values.values(), strict=False)) for values in (test.features, test.feature_gains))
+    model.context_test_ = replace(test, features=p_values, feature_gains=gains)
     model._variation = None  # it has names of its own, and is not needed here
     return model

@@ -16,13 +16,16 @@ __all__ = ["check_acyclic", "cpdag", "distinct"]
 Edges = NDArray[np.bool_]
 
 
-def cpdag(graphs: ArrayLike) -> Edges:
+def cpdag(graphs: ArrayLike, told: ArrayLike | None = None) -> Edges:
     """Find the CPDAG of every graph of a batch.
 
     Parameters
     ----------
     graphs : array of shape (n, p, p)
         DAGs, as weights or booleans; ``graphs[i, j, k] != 0`` is the edge j -> k of graph i.
+    told : array of shape (p, p), optional
+        Edges whose direction is known anyway, where a graph has them: since the other is not possible, or because an
+        experiment tells. Directions that follow from these are found, too.
 
     Returns
     -------
@@ -55,7 +58,7 @@ def cpdag(graphs: ArrayLike) -> Edges:
     check_acyclic(edges, "graphs")
     # Neighbouring contexts mostly share a graph, so each graph is completed once.
     first, of_each = distinct(edges)
-    return _complete(edges[first])[of_each]
+    return _complete(edges[first], None if told is None else np.asarray(told) != 0)[of_each]
 
 
 def check_acyclic(edges: Edges, name: str) -> None:
@@ -77,8 +80,8 @@ def distinct(rows: Edges) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     return first, of_each.reshape(-1)  # numpy 2.0 returns the latter as a column
 
 
-def _complete(dag: Edges) -> Edges:
-    """Keep the directions of v-structures, then those that Meek's rules (1995) derive from them.
+def _complete(dag: Edges, told: Edges | None) -> Edges:
+    """Keep the directions of v-structures and those that are told, then what Meek's rules (1995) derive from them.
 
     Rules one to three are enough if the directions come from v-structures only. Each is sound, so a direction never
     contradicts the DAG, and rules may be applied to all pairs at once.
@@ -86,10 +89,14 @@ def _complete(dag: Edges) -> Edges:
     adjacent = dag | _reverse(dag)
     apart = ~(adjacent | np.eye(dag.shape[1], dtype=bool))
     arrows = dag & _via(apart, dag)
+    if told is not None:
+        arrows |= dag & told
     while True:
         lines = adjacent & ~(arrows | _reverse(arrows))
         # 1: l -> j - k with l, k apart; k -> j would be a new v-structure. 2: j -> l -> k; k -> j would close a cycle.
         forced = _via(_reverse(arrows), apart) | _via(arrows, arrows) | _third_rule(arrows, lines, apart)
+        if told is not None:
+            forced |= _fourth_rule(arrows, lines, adjacent, apart)
         new = lines & forced
         if not new.any():
             return arrows | lines
@@ -105,6 +112,15 @@ def _third_rule(arrows: Edges, lines: Edges, apart: Edges) -> Edges:
     for k in range(arrows.shape[1] if len(some) else 0):
         ways = lines & arrows[:, None, :, k]
         forced[some, :, k] = (ways & _via(ways, apart)).any(2)
+    return forced
+
+
+def _fourth_rule(arrows: Edges, lines: Edges, adjacent: Edges, apart: Edges) -> Edges:
+    """Find j - k with l -> m -> k, both l and m adjacent to j, l and k apart; k -> j would force l -> j and a cycle."""
+    forced = np.zeros_like(arrows)
+    for j in np.flatnonzero(lines.any((0, 2))):
+        ways = _via(arrows & adjacent[:, j, None, :], arrows) & apart  # from l to k by an m that is adjacent to j
+        forced[:, j] = (ways & adjacent[:, j, :, None]).any(1)
     return forced
 
 

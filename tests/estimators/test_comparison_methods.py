@@ -87,7 +87,7 @@ def test_fixed_without_a_context(fixed_data):
     with pytest.raises(InvalidInputError, match="Z_val was given without Z"):
         FixedDAG().fit(X, X_val=X, Z_val=X)
     with pytest.raises(InvalidInputError, match="Z is missing"):
-        FixedDAG(random_state=0).fit(X, X[:, :1]).score(X)
+        FixedDAG(random_state=0).fit(X, np.random.default_rng(0).random((len(X), 1))).score(X)
 
 
 def test_fixed_with_means_that_move(fixed_data):

@@ -117,8 +117,9 @@ def test_directions_that_the_data_do_not_tell():
 
 
 def test_without_context_or_without_edges():
-    X = np.random.default_rng(0).standard_normal((200, 3))
-    empty = FixedDAG(selection=0, random_state=0).fit(X, X[:, :1])
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 3))
+    empty = FixedDAG(selection=0, random_state=0).fit(X, rng.standard_normal((200, 1)))
     assert not len(empty.summary())
     assert (in_words(empty), for_json(empty)) == ("", [])
     X[:, 2] += X[:, 0]

@@ -1,3 +1,5 @@
+import math
+
 """What the page is answered, without a browser."""
 
 import time
@@ -328,6 +330,7 @@ class WithoutFeatures:
         self.noise_, self.outliers_, self.noise_changes_ = "equal", [], {}
         self.rows_ = RowsOfFit(1)
         self.structure_, self.selection = "varying", "min"
+        self.explained_ = pd.DataFrame({name: [math.nan] for name in ("means", "common edges", "change of edges")})
         self._preparation = SimpleNamespace(transforms=Transforms.learn(np.zeros((0, 3)), self.names_, "none"))
 
     def adjacency(self, Z):

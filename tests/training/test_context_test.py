@@ -6,7 +6,7 @@ import pytest
 import torch
 from scipy.stats import kstest
 
-from contextualdag.training.context_test import _orders, permutation_test
+from contextualdag.training.context_test import permutation_test, permuted
 from contextualdag.training.data import Rows
 
 FEATURES = {"a": (0,), "b": (1,)}
@@ -95,22 +95,49 @@ def test_rows_of_one_person_do_not_count_as_many():
         assert sum(value <= 0.05 for value in values) <= 11
 
 
-def test_contexts_that_change_within_groups_are_dealt_out_within_them():
+def test_groups_swap_contexts_as_wholes_and_rows_theirs_within():
     group = torch.arange(300) % 20
-    depends = replace(rows(0), group=group)
-    assert permutation_test(depends, FEATURES, 0).p_value < 0.01
-    for order in _orders(depends.Z, group, torch.Generator().manual_seed(0)):
-        assert torch.equal(group[order], group)
-        assert torch.equal(order.sort().values, torch.arange(300))
-    same = depends.Z[:20][group]
-    for order in _orders(same, group, torch.Generator().manual_seed(0))[1:]:
-        moved = same[order]
-        assert all(bool((moved[group == g] == moved[group == g][0]).all()) for g in range(20))
-        assert torch.equal(moved[:20].sort(0).values, same[:20].sort(0).values)
+    assert permutation_test(replace(rows(0), group=group), FEATURES, 0).p_value < 0.01
+    generator = torch.Generator().manual_seed(0)
+    for _ in range(50):
+        order = permuted(300, group, generator)
+        assert torch.equal(order.sort().values, torch.arange(300))  # groups of one size
+        assert all(len(group[order][group == g].unique()) == 1 for g in range(20))
+    assert len({int(permuted(300, group, generator)[0]) for _ in range(50)}) > 20
+    unequal = torch.tensor([0] * 5 + [1] * 2)
+    for _ in range(50):
+        order = permuted(7, unequal, generator)
+        swapped = bool(unequal[order[0]] == 1)
+        assert torch.equal(unequal[order], 1 - unequal if swapped else unequal)
+        assert len(order[:5].unique()) == (2 if swapped else 5)
+
+
+def test_features_that_are_the_same_within_groups_beside_others_that_are_not():
+    found = []
+    for seed in range(30):
+        generator = torch.Generator().manual_seed(seed)
+        group = torch.arange(60).repeat_interleave(5)
+        Z = torch.randn(300, 2, generator=generator)
+        Z[:, 0] = Z[group * 5, 0]
+        X = torch.randn(300, 3, generator=generator)
+        X[:, 1] += Z[:, 0] * X[:, 0]
+        found.append(permutation_test(Rows(X, Z, group=group), FEATURES, seed))
+    assert sum(one.p_value <= 0.05 for one in found) >= 28
+    assert sum(one.features["a"] <= 0.05 for one in found) >= 28
+    assert sum(one.features["b"] <= 0.05 for one in found) <= 5
+    assert all(one.n_groups == 0 and not one.sees_little for one in found)
+
+
+def test_few_groups_see_little():
+    given = persons(0, n_persons=2, n_each=100)
+    found = permutation_test(given, FEATURES, 0)
+    assert (found.n_rows, found.n_groups, found.sees_little) == (200, 2, True)
+    assert found.p_value > 0.3
+    nearly_all_alone = torch.cat([torch.arange(299), torch.tensor([0])])
+    assert permutation_test(replace(rows(0), group=nearly_all_alone), FEATURES, 0).p_value < 0.05
 
 
 def test_groups_of_one_row_are_no_groups():
     alone = replace(rows(1, depends=False), group=torch.arange(300).flip(0))
-    assert permutation_test(alone, FEATURES, 0).p_value == pytest.approx(
-        permutation_test(replace(alone, group=None), FEATURES, 0).p_value, abs=0.1
-    )
+    by_group, by_row = (permutation_test(one, FEATURES, 0) for one in (alone, replace(alone, group=None)))
+    assert (by_group.p_value, by_group.features) == (by_row.p_value, by_row.features)

@@ -70,7 +70,11 @@ def summarise(model: "GraphEstimator", data: "FitData", out: Path, seconds: floa
         "outliers": [row + 1 for row in model.outliers_],
         "structure": model.structure_,
         "structure_scores": {name: asdict(score) for name, score in model.structure_scores_.items()},
-        "explained": {name: float(value) for name, value in model.explained_.loc["mean"].dropna().items()},
+        "explained": {kind: float(share) for kind, share in model.explained_.iloc[-1].dropna().items()},
+        "explained_by_variable": {
+            name: {kind: float(share) for kind, share in shares.dropna().items()}
+            for name, shares in model.explained_.iloc[:-1].iterrows()
+        },
         "context_test": None if model.context_test_ is None else asdict(model.context_test_),
         "summary": for_json(model),
         "summary_in_words": in_words(model),

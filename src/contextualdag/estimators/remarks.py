@@ -3,11 +3,13 @@
 import math
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from contextualdag.estimators.bootstrap import BootstrapDAG
 from contextualdag.estimators.readable import in_words, readable
 from contextualdag.export import edge_text
 from contextualdag.plotting.contexts import drawn_contexts
-from contextualdag.training.context_test import FEW_ROWS
+from contextualdag.training.context_test import LEVEL, ContextTest
 from contextualdag.training.noise import EQUAL
 from contextualdag.training.structure import COMMON_ORDER, CONSTANT, VARYING
 from contextualdag.transforms import BINARY, NONE
@@ -34,7 +36,7 @@ def remarks(model: "GraphEstimator", first_row: int = 0) -> list[str]:
 
     Rows are counted from `first_row`: 0 as in Python, or 1 as in the messages of the terminal.
     """
-    about_edges = [*_kinds(model), *_structure(model), *_context(model), *_readable(model), *_sureness(model)]
+    about_edges = [*_kinds(model), *about_context(model), *_explained(model), *_readable(model), *_sureness(model)]
     about_rows = [*_known_of_rows(model), *_outliers(model, first_row)]
     return [*about_edges, _noise(model), *_changing_noise(model), *directions(model), *about_rows]
 
@@ -60,9 +62,16 @@ def _transformed(model: "GraphEstimator") -> list[str]:
     return [name for name, transform in model.transforms_.items() if transform != NONE]
 
 
+def about_context(model: "GraphEstimator") -> list[str]:
+    """How much varies with the context, and whether the context matters."""
+    return [*_structure(model), *_context(model)]
+
+
 def _structure(model: "GraphEstimator") -> list[str]:
     """Which structure was chosen, and why."""
     scores = model.structure_scores_
+    if len(scores) < 2 and model.structure_ != CONSTANT:
+        return [f"{CHOSEN[model.structure_]} Nothing simpler was compared with that."]
     if len(scores) < 2:
         return one_graph(model)
     chosen = one_graph(model)[0] if model.structure_ == CONSTANT else CHOSEN[model.structure_]
@@ -92,7 +101,7 @@ def one_graph(model: "GraphEstimator") -> list[str]:
     """What one graph for all contexts means, with the shares of the variance behind it, if that is what the model has."""
     if model.structure_ != CONSTANT or not any(feature.varies for feature in model.context_features_):
         return []
-    shares = model.explained_.loc["mean"]
+    shares = model.explained_.iloc[-1]
     means, edges = 100 * shares["means"], 100 * shares["common edges"]
     if not math.isfinite(means + edges):
         return [f"{ONE_GRAPH}."]
@@ -120,15 +129,16 @@ def _context(model: "GraphEstimator") -> list[str]:
     """Whether the context matters, how much, and which of its features."""
     test = model.context_test_
     if test is None:
-        features = model.context_features_
-        is_still = bool(features) and not any(feature.varies for feature in features)
-        return ["The context does not vary, so there is no test of whether it matters."] if is_still else []
-    power = " With so few rows it can only see strong effects." if test.n_rows < FEW_ROWS else ""
-    numbers = f"p = {test.p_value:.2g}, permutation test on {test.n_rows} rows"
+        return _no_test(model)
+    what = "groups" if test.n_groups else "rows"
+    power = f" With so few {what} it can only see strong effects." if test.sees_little else ""
+    swapped = f", whose {test.n_groups} groups swap their contexts" if test.n_groups else ""
+    numbers = f"p = {test.p_value:.2g}, permutation test on {test.n_rows} rows{swapped}"
     if not test.context_matters:
         if model.structure_ != CONSTANT and CONSTANT in model.structure_scores_:
             return [f"{_better_yet_untested(model)} ({numbers}).{power} {WITH_CARE}"]
-        return [f"There is no sign that dependence between the variables changes with the context ({numbers}).{power}"]
+        no_sign = "There is no sign that dependence between the variables changes with the context as a whole"
+        return [f"{no_sign} ({numbers}).{power}{_single_features(test)}"]
     gain = ""
     if test.gain is not None and test.gain_interval is not None:
         low, high = (_percent(100 * bound).removesuffix(" %") for bound in test.gain_interval)
@@ -139,8 +149,47 @@ def _context(model: "GraphEstimator") -> list[str]:
         said += " That is too little to learn from so many rows: graphs that follow it predict no better."
     if not test.features:
         return [said]
-    named = ", ".join(f"{name} (p = {p:.2g})" for name, p in sorted(test.features.items(), key=lambda item: item[1]))
+    by_p_value = sorted(test.features, key=lambda name: test.features[name])
+    named = ", ".join(f"{name} ({_of_feature(test, name)})" for name in by_p_value)
     return [f"{said} By feature, given the others: {named}."]
+
+
+def _of_feature(test: ContextTest, name: str) -> str:
+    p_value = f"p = {test.features[name]:.2g}"
+    gain = test.feature_gains.get(name)
+    return p_value if gain is None else f"{p_value}, saves {_percent(100 * max(gain, 0))}"
+
+
+def _single_features(test: ContextTest) -> str:
+    """That the test of a single feature says otherwise than that of all, corrected for their number."""
+    named = [f"{name} (p = {p:.2g})" for name, p in test.features.items() if p * len(test.features) <= LEVEL]
+    return f" Of single features, {_listed(named)} may change it." if named else ""
+
+
+def _no_test(model: "GraphEstimator") -> list[str]:
+    features = model.context_features_
+    if not features:
+        return []
+    if not any(feature.varies for feature in features):
+        return ["The context does not vary, so there is no test of whether it matters."]
+    if model.rows_.n_intervened and "structure" in model.get_params(deep=False):
+        return ["All rows without an intervention have the same context, so there is no test of whether it matters."]
+    return []
+
+
+def _explained(model: "GraphEstimator") -> list[str]:
+    """What means, edges that are the same everywhere, and their change explain, for graphs that vary."""
+    if model.structure_ == CONSTANT:
+        return []  # told with the one graph
+    shares = 100 * model.explained_.iloc[-1].to_numpy()
+    means, common, change = shares.tolist()
+    if not math.isfinite(means + change) or min(means, change) < -SLIGHT or np.nansum(shares) > 100 + SLIGHT:
+        return []
+    of_means = "" if model.intercept != "contextual" else f"means given the context explain {_percent(max(means, 0))}, "
+    if not math.isfinite(common):
+        return [f"Of the variance of held-out rows {of_means}edges {_percent(max(change, 0))}."]
+    edges = f"edges common to all contexts {_percent(max(common, 0))}, their change {_percent(max(change, 0))}"
+    return [f"Of the variance of held-out rows {of_means}{edges} (explained_ has each variable)."]
 
 
 def _better_yet_untested(model: "GraphEstimator") -> str:

@@ -120,9 +120,14 @@ def _check_test(test: ContextTest, features: Sequence[str]) -> None:
     expect(sound, "context_test", "p-values from 0 to 1", values)
     expect(set(test.features) <= set(features), "context_test.features", f"some of {features}", list(test.features))
     expect(is_count(test.n_rows), "context_test.n_rows", "an integer of at least 1", test.n_rows)
+    sound = is_integer(test.n_groups) and 0 <= test.n_groups <= test.n_rows
+    expect(sound, "context_test.n_groups", "an integer up to n_rows", test.n_groups)
     gains = [test.gain, *(test.gain_interval or ())]
     sound = test.gain is None if test.gain_interval is None else len(gains) == 3 and all(is_number(gain) for gain in gains)
     expect(sound, "context_test.gain", "a number with an interval of two", gains)
+    of_features = test.feature_gains
+    sound = isinstance(of_features, dict) and set(of_features) <= set(features) and all(map(is_number, of_features.values()))
+    expect(sound, "context_test.feature_gains", "numbers by feature", of_features)
 
 
 def _check_variation(variation: Variation, p: int, n_features: int) -> None:

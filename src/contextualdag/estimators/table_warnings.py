@@ -114,7 +114,8 @@ def _variables_as_contexts(X: Array, names: list[str], seen: Array, encoder: Con
             f"Column '{name}' of X and the context column '{feature}' are the same, up to a linear map. The context then "
             "explains the variable by itself, and scores are too high. Leave it out of X or out of Z."
         )
-    by_name = sorted(set(names) & set(encoder.names) - {name for pair in by_value for name in pair})
+    shared = set(names) & set(encoder.names) - {name for pair in by_value for name in pair}
+    by_name = sorted(name for name in shared if not name.isdecimal())  # numbers are the names of columns that have none
     if by_name:
         _warn(f"X and Z both have columns with these names: {listed(by_name)}. Leave them out of one, or rename them.")
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from contextualdag.estimators.bootstrap import BootstrapDAG
 from contextualdag.estimators.readable import in_words, readable
-from contextualdag.estimators.remarks import one_graph, remarks
+from contextualdag.estimators.remarks import about_context, remarks
 from contextualdag.estimators.summary import in_words as summary_in_words
 from contextualdag.export import edge_text
 from contextualdag.plotting import (
@@ -50,6 +50,10 @@ HOW_SURE = (
     "Probability: how sure the edge is, in this direction unless it has none. It comes from how often random halves of the "
     "rows have the edge, and was calibrated on simulated data, so that of edges with a probability of 0.8 about four in "
     "five are there."
+)
+EXPLAINED = (
+    "Explained: shares of the variance of rows held out, by the means given the context, by edges that are the same in all "
+    "contexts, and by the change of edges with the context. A share below zero is luck or harm."
 )
 HOW_TO_READ = (
     "An edge from a to b means that, in this context, a helps to predict b: its weight is the difference in b for a "
@@ -106,7 +110,7 @@ def write_model_report(
     warnings = find_warnings(model, W, contexts)
     parts = [
         page.paragraph(_in_short(model, W, source)),
-        *(page.paragraph(sentence) for sentence in one_graph(whole)),
+        *(page.paragraph(sentence) for sentence in about_context(whole)),
         *([page.paragraph(f"{in_words(whole, fewer)}. {HOW_TO_SEE_ALL}")] if fewer is not None else []),
         *([page.notes("Warnings", warnings)] if warnings else []),
         *_summary(whole),
@@ -338,13 +342,17 @@ def _data(model: "GraphEstimator") -> list[str]:
     parameters = model.get_params()
     values = [type(value).__name__ if hasattr(value, "get_params") else str(value) for value in parameters.values()]
     settings = pd.DataFrame({"setting": list(parameters), "value": values})
+    explained = model.explained_.iloc[:-1].map(lambda share: "" if share != share else f"{100 * share:.0f} %")
+    explained.columns = [f"explained by {kind}" for kind in explained.columns]
     variables = pd.DataFrame({"variable": model.names_, "sd of the noise": model.noise_scale_})
+    variables = pd.concat([variables, explained.reset_index(drop=True)], axis=1)
     return [
         page.heading("Data"),
         page.paragraph(f"{model.n_samples_} rows."),
         *(page.paragraph(remark) for remark in remarks(model)),
         *([page.table(_context_table(model))] if model.context_features_ else []),
         page.table(variables),
+        page.paragraph(EXPLAINED),
         page.heading("Settings"),
         page.table(settings),
     ]

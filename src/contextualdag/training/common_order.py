@@ -23,7 +23,7 @@ RARE = 0.02  # pairs that graphs join in a smaller share of the rows are left ou
 RIDGE = 1e-3  # share of the mean variance of the regressors
 
 
-def find_order(W: Tensor, rows: Rows) -> list[int]:
+def find_order(W: Tensor, rows: Rows, constant: Tensor | None = None) -> list[int]:
     """The best order of the variables that moves of single variables reach.
 
     Parameters
@@ -32,9 +32,15 @@ def find_order(W: Tensor, rows: Rows) -> list[int]:
         Graphs of the rows, without a common order. The search starts from orders of most of their weight.
     rows : Rows
         Rows to explain.
+    constant : Tensor of shape (p, p), optional
+        One graph for all rows: another start, and more pairs that may be joined.
     """
-    errors = _Errors((W != 0).float().mean(0).cpu() > RARE, rows)
-    starts = (W.abs().mean(0), W.square().mean(0))
+    joined = (W != 0).float().mean(0).cpu() > RARE
+    starts = [W.abs().mean(0), W.square().mean(0)]
+    if constant is not None:
+        joined |= constant.cpu() != 0
+        starts.append(constant)
+    errors = _Errors(joined, rows)
     return min((_improve(_order_of(sizes), errors) for sizes in starts), key=errors.of_order)
 
 

@@ -8,14 +8,13 @@ row need be held out and nothing is learned from the rows, so the p-value is exa
 Rows that were disturbed are left out, and so are products of entries that are not scored: an intervention changes
 covariances whatever the context.
 
-Rows of one group are not independent. If the context is the same within every group, whole groups swap their contexts;
-otherwise rows swap theirs within their group, which tests what the context does there. A single feature that is the same
-within groups is always dealt out to whole groups.
+Rows of one group are not independent. Then groups swap their contexts as wholes, and rows theirs within the group: each
+group gets those of one group, in another order.
 """
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -28,7 +27,7 @@ MOST_ROWS, MOST_TERMS = 2000, 20
 LARGE = 5.0  # product of two variables: larger ones count as this
 ROUNDING = 1e-5
 MOST_NUMBERS = 10_000_000  # held at once
-FEW_ROWS = 40  # from which on little can be seen
+FEW_ROWS = 40  # or groups, below which little can be seen
 
 
 @dataclass(frozen=True)
@@ -43,23 +42,34 @@ class ContextTest:
         Number of rows of the test.
     features : dict of str to float
         p-value of each context feature given the others; empty where there is one.
+    n_groups : int
+        Number of groups that swapped contexts, where these are the same within each; zero where rows swapped theirs.
     gain : float
         Share of the squared error of rows held out that the graphs of their own contexts save against those of others; None
         if no graphs that vary were fitted.
     gain_interval : (float, float)
         Interval of the gain, of 95 %; None with it.
+    feature_gains : dict of str to float
+        The same share for each context feature, with only that one taken from other rows; empty where there is one.
     """
 
     p_value: float
     n_rows: int
     features: dict[str, float]
+    n_groups: int = 0
     gain: float | None = None
     gain_interval: tuple[float, float] | None = None
+    feature_gains: dict[str, float] = field(default_factory=dict)
 
     @property
     def context_matters(self) -> bool:
         """Whether the test rejects that dependence is the same in all contexts."""
         return self.p_value <= LEVEL
+
+    @property
+    def sees_little(self) -> bool:
+        """Whether there were so few contexts to permute that only strong effects would be seen."""
+        return (self.n_groups or self.n_rows) < FEW_ROWS
 
 
 def permutation_test(rows: Rows, features: Mapping[str, Sequence[int]], seed: int) -> ContextTest | None:
@@ -88,7 +98,8 @@ def permutation_test(rows: Rows, features: Mapping[str, Sequence[int]], seed: in
     if not bool((Z[:1] != Z).any()):
         return None
     group = None if rows.group is None else torch.unique(rows.group.cpu()[chosen], return_inverse=True)[1]
-    orders = _orders(Z, group, generator)
+    own = torch.arange(len(Z))
+    orders = [own, *(permuted(len(Z), group, generator) for _ in range(N_PERMUTATIONS))]
     everything = range(Z.shape[1])
     p_value = _p_value(products, [_terms(Z[order], everything, everything) for order in orders], Z[:, :0])
     of_features = {}
@@ -97,31 +108,42 @@ def permutation_test(rows: Rows, features: Mapping[str, Sequence[int]], seed: in
         basis = _terms(Z, others, others)
         fitted = _fitted(Z[:, columns], Z[:, others])
         dealt = []
-        for order in orders if group is None else _orders(Z[:, columns], group, generator):
+        for order in orders:
             moved = Z.clone()
             moved[:, columns] = fitted + (Z[:, columns] - fitted)[order]
             dealt.append(_terms(moved, columns, everything))
         of_features[name] = _p_value(products, dealt, basis)
-    return ContextTest(p_value, len(X), of_features)
+    return ContextTest(p_value, len(X), of_features, _swapped_as_wholes(Z, group))
 
 
-def _orders(Z: Tensor, group: Tensor | None, generator: torch.Generator) -> list[Tensor]:
-    """For every row the row whose context it gets: its own at first, then by permutations that groups allow."""
-    own = torch.arange(len(Z))
+def permuted(n: int, group: Tensor | None, generator: torch.Generator) -> Tensor:
+    """For each of n rows another one, whose context it gets: any, or rows of the group (n,) that its own is swapped with.
+
+    Where groups differ in size some rows of the larger ones are left out, and those of smaller ones used again.
+    """
+    shuffled = torch.randperm(n, generator=generator)
     if group is None:
-        return [own, *(torch.randperm(len(Z), generator=generator) for _ in range(N_PERMUTATIONS))]
-    n_groups = int(group.max()) + 1
-    first = torch.full((n_groups,), len(Z)).scatter_reduce_(0, group, own, "amin")
-    if bool((Z[first[group]] == Z).all()):
-        return [own, *(first[torch.randperm(n_groups, generator=generator)[group]] for _ in range(N_PERMUTATIONS))]
+        return shuffled
+    group = torch.unique(group.cpu(), return_inverse=True)[1]
+    sizes = torch.bincount(group)
+    if len(sizes) == n:
+        return shuffled
+    first = sizes.cumsum(0) - sizes
+    to_deal = shuffled[torch.argsort(group[shuffled], stable=True)]  # group by group, each in random order
     by_group = torch.argsort(group, stable=True)
-    orders = [own]
-    for _ in range(N_PERMUTATIONS):
-        shuffled = torch.randperm(len(Z), generator=generator)
-        order = torch.empty_like(own)
-        order[by_group] = shuffled[torch.argsort(group[shuffled], stable=True)]
-        orders.append(order)
-    return orders
+    place = torch.empty_like(by_group)
+    place[by_group] = torch.arange(n) - first[group[by_group]]
+    other = torch.randperm(len(sizes), generator=generator)[group]
+    return to_deal[first[other] + place % sizes[other]]
+
+
+def _swapped_as_wholes(Z: Tensor, group: Tensor | None) -> int:
+    """The number of groups, if contexts are the same within each; zero otherwise."""
+    if group is None:
+        return 0
+    n_groups = int(group.max()) + 1
+    first = torch.full((n_groups,), len(Z)).scatter_reduce_(0, group, torch.arange(len(Z)), "amin")
+    return n_groups if bool((Z[first[group]] == Z).all()) else 0
 
 
 def _products(X: Tensor, scored: Tensor | None = None) -> Tensor:

@@ -140,10 +140,20 @@ class Folds:
         pairs = zip(self.train, self.held_out, strict=True)
         return [Split(self.rows[train], self.rows[held_out]) for train, held_out in pairs]
 
+    @cached_property
+    def hold_out_the_same(self) -> bool:
+        """Whether all members hold out the same rows."""
+        return all(torch.equal(held_out, self.held_out[0]) for held_out in self.held_out)
+
+    def by_row_held_out(self, values: Sequence[Tensor]) -> Tensor:
+        """One value for each row that is held out, from those of each member: their mean where all hold out the same."""
+        return torch.stack(list(values)).mean(0) if self.hold_out_the_same else torch.cat(list(values))
+
     @property
     def group_held_out(self) -> Tensor | None:
-        """Groups of the rows that members hold out, one member after another."""
-        return None if self.rows.group is None else self.rows.group[torch.cat(self.held_out)]
+        """Groups of the rows that are held out, in the order of `by_row_held_out`."""
+        held_out = self.held_out[:1] if self.hold_out_the_same else self.held_out
+        return None if self.rows.group is None else self.rows.group[torch.cat(held_out)]
 
     def repeat(self, times: int) -> "Folds":
         """The same folds for that many times as many members."""

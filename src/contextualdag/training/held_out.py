@@ -1,11 +1,13 @@
 """How rows that were held out are predicted, each by members of the ensemble that did not see it."""
 
 import math
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
 
 from contextualdag.network import MeanNetwork
+from contextualdag.training.context_test import permuted
 from contextualdag.training.data import Folds, Rows, standard_error
 from contextualdag.training.loss import entry_weights, errors, residuals, weighted_row_errors
 from contextualdag.training.prune import split_half_graphs
@@ -13,7 +15,7 @@ from contextualdag.training.selection import Refitted
 from contextualdag.training.solution import ConstantGraph, Solution
 from contextualdag.training.structure import Choice
 
-N_DEALT = 20  # permutations
+N_DEALT, N_DEALT_OF_FEATURES = 20, 3  # permutations
 
 
 def predictions(solution: Solution, folds: Folds) -> tuple[Tensor, Rows, Tensor]:
@@ -22,7 +24,7 @@ def predictions(solution: Solution, folds: Folds) -> tuple[Tensor, Rows, Tensor]
     Where members hold out different rows, each predicts its own, with as many edges as are selected; the rows that all hold
     out are predicted by the average.
     """
-    if all(torch.equal(held_out, folds.held_out[0]) for held_out in folds.held_out):
+    if folds.hold_out_the_same:
         index = folds.held_out[0]
         rows = folds.rows[index]
         return index, rows, solution.graphs(rows.Z, rows.mask)
@@ -73,12 +75,39 @@ def gain_of_context(solution: Solution, folds: Folds, seed: int) -> tuple[float,
     own, dealt = [], []
     for held_out, W in zip(folds.held_out, _graphs_held_out(solution, folds), strict=True):
         rows = folds.rows[held_out]
-        orders = [torch.randperm(len(W), generator=generator).to(W.device) for _ in range(N_DEALT)]
+        orders = [permuted(len(W), rows.group, generator).to(W.device) for _ in range(N_DEALT)]
         own.append(_weighted_errors(W, rows))
         dealt.append(torch.stack([_weighted_errors(W[order], rows) for order in orders]).mean(0))
-    saved, usual = torch.cat(dealt) - torch.cat(own), float(torch.cat(dealt).mean())
+    usual = folds.by_row_held_out(dealt)
+    saved, mean = usual - folds.by_row_held_out(own), float(usual.mean())
     error = standard_error(saved, folds.group_held_out)
-    return (float(saved.mean()) / usual, error / usual) if usual > 0 else (0.0, 0.0)
+    return (float(saved.mean()) / mean, error / mean) if mean > 0 else (0.0, 0.0)
+
+
+def gains_of_features(
+    solution: Solution, folds: Folds, features: Mapping[str, Sequence[int]], seed: int
+) -> dict[str, float]:
+    """Share of the squared error of rows held out that each context feature saves against that of another row.
+
+    The other features are the row's own, so a feature that others can stand in for saves little.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    both = zip(folds.held_out, _graphs_held_out(solution, folds), strict=True)
+    own = torch.cat([_weighted_errors(W, folds.rows[held_out]) for held_out, W in both])
+    gains = {}
+    for name, columns in features.items():
+        errors_without = []
+        for k, held_out in enumerate(folds.held_out):
+            rows = folds.rows[held_out]
+            for _ in range(N_DEALT_OF_FEATURES):
+                order = permuted(len(rows), rows.group, generator).to(rows.Z.device)
+                Z = rows.Z.clone()
+                Z[:, columns] = rows.Z[order][:, columns]
+                W = solution.member_graphs(k % solution.n_members, Z, rows.mask)
+                errors_without.append(_weighted_errors(W, rows))
+        usual = float(torch.cat(errors_without).mean())
+        gains[name] = 1 - float(own.mean()) / usual if usual > 0 else 0.0
+    return gains
 
 
 def losses_of_rows(solution: Solution, folds: Folds) -> Tensor:
@@ -90,13 +119,13 @@ def losses_of_rows(solution: Solution, folds: Folds) -> Tensor:
     lucky = isinstance(solution.selected, Refitted) and not isinstance(solution, ConstantGraph)
     if not lucky:
         both = zip(folds.held_out, _graphs_held_out(solution, folds), strict=True)
-        return torch.cat([_weighted_errors(W, folds.rows[held_out]) for held_out, W in both])
+        return folds.by_row_held_out([_weighted_errors(W, folds.rows[held_out]) for held_out, W in both])
     losses = []
     for k, held_out in enumerate(folds.held_out):
         rows = folds.rows[held_out]
         W = solution.member_weights(k % solution.n_members, rows.Z, rows.mask)
         losses.append(_weighted_errors(split_half_graphs(W, rows), rows))
-    return torch.cat(losses)
+    return folds.by_row_held_out(losses)
 
 
 def _weighted_errors(W: Tensor, rows: Rows) -> Tensor:

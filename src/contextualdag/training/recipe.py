@@ -53,7 +53,7 @@ from contextualdag.training.data import Folds, Rows, Split
 from contextualdag.training.ensemble import Ensemble
 from contextualdag.training.explaining import explaining
 from contextualdag.training.filling import emptied, has_holes, refilled
-from contextualdag.training.held_out import explained, gain_of_context, losses_of_rows, predictions
+from contextualdag.training.held_out import explained, gain_of_context, gains_of_features, losses_of_rows, predictions
 from contextualdag.training.likelihood_search import with_likeliest_edges
 from contextualdag.training.loss import Moments, errors, residuals, row_errors
 from contextualdag.training.means import draw_mean, fit_means, without_means
@@ -226,12 +226,14 @@ def learn_graphs(ensemble: Ensemble) -> Steps[Choice]:
 
     # One graph for all contexts, and graphs that keep to one order.
     ensembles, losses = {own: ensemble}, {own: losses_of_rows(best[own], folds)}
-    order = find_order(best[own].graphs(folds.trained_on.Z), folds.trained_on)
+    thinned = _constant(ensemble, ensemble.problem.allowed, THINNED)
+    single = thinned.graphs(folds.rows.Z[:1])[0]
+    order = find_order(best[own].graphs(folds.trained_on.Z), folds.trained_on, single)
     forward = order_to_mask(torch.tensor([order]))[0] & ensemble.network.allowed
     if not settings.final:
         along, _ = yield from _along(ensemble, forward, best[own], losses[own])
         return Choice((yield from _finish(along)), COMMON_ORDER)
-    constant = _best_constant(ensemble, forward, losses[own])
+    constant = _best_constant(ensemble, thinned, forward, losses[own])
     if CONSTANT in wanted:
         losses[CONSTANT] = losses_of_rows(constant, folds)
     if COMMON_ORDER in wanted and own == VARYING:
@@ -325,19 +327,21 @@ def _with_earned_reversals(ensemble: Ensemble, best: VaryingGraphs, losses: Tens
     return other if score.behind <= SURE * score.standard_error else ensemble
 
 
-def _best_constant(ensemble: Ensemble, forward: Tensor, losses: Tensor) -> ConstantGraph:
+def _best_constant(ensemble: Ensemble, own: ConstantGraph, forward: Tensor, losses: Tensor) -> ConstantGraph:
     """One graph for all contexts: the best that a search of its own finds, or the best along an order.
 
-    If it is far behind graphs that vary its path is thinned out.
+    Paths are thinned out at first, as that of its own search is that is given. If the better one is far behind graphs that
+    vary that is all.
     """
-    candidates, rows = (ensemble.problem.allowed, forward), ensemble.folds.rows
+    rows = ensemble.folds.rows
 
-    def best(every: int = 1) -> ConstantGraph:
-        found = [_constant(ensemble, edges, every) for edges in candidates]
+    def better(*found: ConstantGraph) -> ConstantGraph:
         return min(found, key=lambda constant: information_criterion(constant.graphs(rows.Z[:1]), rows))
 
-    thinned = best(THINNED)
-    return best() if _is_near(losses_of_rows(thinned, ensemble.folds), losses, ensemble) else thinned
+    thinned = better(own, _constant(ensemble, forward, THINNED))
+    if not _is_near(losses_of_rows(thinned, ensemble.folds), losses, ensemble):
+        return thinned
+    return better(*(_constant(ensemble, edges) for edges in (ensemble.problem.allowed, forward)))
 
 
 def _selected_graph(constant: ConstantGraph, ensemble: Ensemble) -> Solution:
@@ -364,9 +368,11 @@ def _context_test(ensemble: Ensemble) -> ContextTest | None:
 
 
 def _gain(ensemble: Ensemble, graphs: Solution) -> dict[str, Any]:
-    """What graphs gain by the context, with its interval."""
-    gain, error = gain_of_context(graphs, ensemble.folds, ensemble.problem.seed)
-    return {"gain": gain, "gain_interval": (gain - SURE * error, gain + SURE * error)}
+    """What graphs gain by the context, with its interval, and by each of its features."""
+    folds, features, seed = ensemble.folds, ensemble.problem.features, ensemble.problem.seed
+    gain, error = gain_of_context(graphs, folds, seed)
+    of_features = gains_of_features(graphs, folds, features, seed) if len(features) > 1 else {}
+    return {"gain": gain, "gain_interval": (gain - SURE * error, gain + SURE * error), "feature_gains": of_features}
 
 
 def _constant(ensemble: Ensemble, allowed: Tensor, every: int = 1) -> ConstantGraph:
