@@ -1,7 +1,6 @@
-import math
-
 """What the page is answered, without a browser."""
 
+import math
 import time
 from dataclasses import replace
 from types import SimpleNamespace
