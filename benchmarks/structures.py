@@ -51,7 +51,7 @@ def fit(design: str, method: str, n: int, data_set: int, p: int = P) -> dict[str
         model.set_params(structure="varying")
     if method == TOLD:
         union = (np.abs(data.W).max(0) > 0)[None].astype(float)
-        model = SortedDAG(depth_first_order(union)[0].tolist(), random_state=seed, device="cpu", verbose=False)
+        model = SortedDAG(order=depth_first_order(union)[0].tolist(), random_state=seed, device="cpu", verbose=False)
     start = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)

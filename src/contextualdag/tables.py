@@ -18,6 +18,7 @@ Flags = NDArray[np.bool_]
 
 ROUNDING = 1e-12  # range of a column, as a share of its largest value, up to which it is one number with rounding errors
 LARGEST = float(np.finfo(np.float32).max)
+FURTHEST = 1e15  # standard deviations: of larger ones sums of squares are beyond 32-bit numbers
 MOST = 1e150  # squares are finite up to here
 SMALLEST = 1e-200  # range of a column that is a constant, however small its values
 WIDE = 1e30  # ratio of values of which scaling leaves nothing of the smaller
@@ -125,9 +126,9 @@ def check_size(array: Array, names: list[str], what: str) -> None:
 
 
 def check_scaled(scaled: Array, names: Sequence[str], what: str) -> None:
-    """Raise if a column in standard deviations of the fit has values beyond 32-bit numbers."""
+    """Raise if a column in standard deviations of the fit has values that are too large to compute with."""
     for name, largest in zip(names, np.abs(scaled).max(0, initial=0), strict=True):
-        if largest > LARGEST:
+        if largest > FURTHEST:
             raise InvalidInputError(
                 f"Column '{name}' of {what} has values too large to compute with: {largest:.1e} standard deviations of the "
                 "fit. Look for errors in it."

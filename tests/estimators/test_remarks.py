@@ -13,6 +13,7 @@ from contextualdag.training.structure import StructureScore, simplest
 
 N_NODES = 4
 NO_SIGN, SIGN = ContextTest(0.07, 300, {}), ContextTest(0.005, 300, {})
+COMPARED = {"constant": StructureScore(-3, 0.0, 0.0), "varying": StructureScore(-3.1, 0.1, 0.05)}
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +96,7 @@ def test_nothing_more_is_said_where_the_best_was_chosen(model):
 def test_impossible_shares_of_variance_are_not_told(model, shares):
     found = copy.copy(model)
     found.structure_, found._explained = "constant", np.tile([*shares, 0.0], (N_NODES, 1))
+    found.structure_scores_, found.context_test_ = COMPARED, NO_SIGN
     (said,) = one_graph(found)
     assert said == (
         "One graph serves all contexts: the context moves the means of the variables, not how they depend on one another. "
@@ -110,9 +112,16 @@ def test_impossible_shares_of_variance_are_not_told(model, shares):
 def test_shares_near_the_ends_have_no_exponents_and_no_signs(model):
     found = copy.copy(model)
     found.structure_, found._explained = "constant", np.tile([-0.004, 0.997, 0.0], (N_NODES, 1))
+    found.structure_scores_, found.context_test_ = COMPARED, NO_SIGN
     (said,) = one_graph(found)
     assert "explains 0 % of the variance" in said
     assert said.endswith("explain 100 % more.")
+    # What was not compared, or where the test sees a change, is not said.
+    found.structure_scores_ = {}
+    (said,) = one_graph(found)
+    assert said.startswith("One graph serves all contexts; none that vary were fitted. Means given the context explain 0 %")
+    found.structure_scores_, found.context_test_ = COMPARED, SIGN
+    assert "depend" not in one_graph(found)[0]
 
 
 def test_units_matter_where_a_variable_was_transformed():

@@ -20,21 +20,21 @@ def n_reversed(W):
 
 @pytest.fixture(scope="module")
 def along():
-    return make_varying_dag(1500, n_nodes=6, n_edges=7, reversals=False, random_state=1)
+    return make_varying_dag(3500, n_nodes=6, n_edges=7, reversals=False, random_state=0)
 
 
 @pytest.fixture(scope="module")
 def model(along):
-    return ContextualDAG(**QUICK).fit(along.X[:1000], along.Z[:1000])
+    return ContextualDAG(**QUICK).fit(along.X[:3000], along.Z[:3000])
 
 
 def test_one_order_where_nothing_is_reversed(model, along):
     assert model.structure_ == "common-order"
     assert model.varies_
-    W = model.adjacency(along.Z[1000:])
+    W = model.adjacency(along.Z[3000:])
     assert n_reversed(W) == 0
-    free = ContextualDAG(structure="varying", **QUICK).fit(along.X[:1000], along.Z[:1000])
-    truth, Z = along.W[1000:], along.Z[1000:]
+    free = ContextualDAG(structure="varying", **QUICK).fit(along.X[:3000], along.Z[:3000])
+    truth, Z = along.W[3000:], along.Z[3000:]
     assert f1_score(truth, W) > max(0.7, f1_score(truth, free.adjacency(Z)))
     assert set(model.structure_scores_) == {"constant", "common-order", "varying"}
     assert model.structure_scores_["constant"].behind > 2 * model.structure_scores_["constant"].standard_error
@@ -51,11 +51,13 @@ def test_the_context_and_what_it_explains(model, along):
     assert list(table.index) == [*along.names, "mean"]
     assert table.loc["mean"].sum() == pytest.approx(model.held_out_score_)
     assert table.loc["mean", "change of edges"] > 0
-    single = ContextualDAG(structure="constant", **QUICK).fit(along.X[:1000], along.Z[:1000])
+    single = ContextualDAG(structure="constant", **QUICK).fit(along.X[:3000], along.Z[:3000])
     assert (single.explained_["change of edges"] == 0).all()
     assert single.context_test_.gain is None
     assert single.structure_scores_ == {}
-    np.testing.assert_allclose(single.explained_["means"], table["means"])
+    np.testing.assert_allclose(
+        single.explained_["means"], table["means"], atol=1e-6
+    )  # means are learned in single precision
 
 
 def test_a_structure_can_be_set():
@@ -79,7 +81,7 @@ def test_saved_and_loaded(model, along, tmp_path):
     assert loaded.structure_scores_ == model.structure_scores_
     assert loaded.context_test_ == model.context_test_
     assert loaded.explained_.equals(model.explained_)
-    np.testing.assert_array_equal(loaded.adjacency(along.Z[1000:]), model.adjacency(along.Z[1000:]))
+    np.testing.assert_array_equal(loaded.adjacency(along.Z[3000:]), model.adjacency(along.Z[3000:]))
 
 
 class StoppedError(Exception):
@@ -100,11 +102,11 @@ def test_an_interrupted_fit_goes_on_to_the_same_end(model, along, tmp_path, monk
 
     monkeypatch.setattr(Checkpoint, "save", save_and_stop)
     with pytest.raises(StoppedError):
-        ContextualDAG(**QUICK).fit(along.X[:1000], along.Z[:1000], checkpoint=tmp_path / "half")
+        ContextualDAG(**QUICK).fit(along.X[:3000], along.Z[:3000], checkpoint=tmp_path / "half")
     monkeypatch.undo()
-    resumed = ContextualDAG(**QUICK).fit(along.X[:1000], along.Z[:1000], checkpoint=tmp_path / "half")
+    resumed = ContextualDAG(**QUICK).fit(along.X[:3000], along.Z[:3000], checkpoint=tmp_path / "half")
     assert resumed.structure_scores_ == model.structure_scores_
-    np.testing.assert_array_equal(resumed.adjacency(along.Z[1000:]), model.adjacency(along.Z[1000:]))
+    np.testing.assert_array_equal(resumed.adjacency(along.Z[3000:]), model.adjacency(along.Z[3000:]))
 
 
 def test_a_context_that_does_not_vary_and_few_rows():

@@ -95,7 +95,7 @@ def test_rows_of_one_person_do_not_count_as_many():
         assert sum(value <= 0.05 for value in values) <= 11
 
 
-def test_groups_swap_contexts_as_wholes_and_rows_theirs_within():
+def test_groups_swap_contexts_as_wholes():
     group = torch.arange(300) % 20
     assert permutation_test(replace(rows(0), group=group), FEATURES, 0).p_value < 0.01
     generator = torch.Generator().manual_seed(0)
@@ -110,6 +110,18 @@ def test_groups_swap_contexts_as_wholes_and_rows_theirs_within():
         swapped = bool(unequal[order[0]] == 1)
         assert torch.equal(unequal[order], 1 - unequal if swapped else unequal)
         assert len(order[:5].unique()) == (2 if swapped else 5)
+
+
+def test_blocks_of_a_time_series_keep_their_order():
+    """Variables whose covariance wanders slowly, and contexts that wander slowly, but apart from it."""
+    series = torch.randn(1000, 40, 5, generator=torch.Generator().manual_seed(0))
+    for step in range(1, 1000):
+        series[step] += 0.95 * series[step - 1]
+    series /= series.std(0)
+    block = torch.arange(1000) // 50
+    tested = [Rows(one[:, :3], one[:, 3:], group=block) for one in series.unbind(1)]
+    p_values = [permutation_test(one, FEATURES, 0).p_value for one in tested]
+    assert sum(p_value <= 0.05 for p_value in p_values) <= 6
 
 
 def test_features_that_are_the_same_within_groups_beside_others_that_are_not():

@@ -44,7 +44,7 @@ def problem(two_nodes):
         given = {
             "contextual_mean": False,
             "noise": "equal",
-            "robust": True,
+            "given_weight": None,
             "units": torch.ones(2),
             "features": {"z": (0,)},
             "seed": 3,

@@ -12,7 +12,7 @@ from contextualdag.diagnostics.findings import LEVEL, MOST_NAMED, Finding, plura
 from contextualdag.diagnostics.given_context import standardised
 from contextualdag.tables import Array, Flags
 from contextualdag.training.data import Rows, Split
-from contextualdag.training.outliers import OUTLIER, weighted
+from contextualdag.training.outliers import OUTLIER, trust
 
 FEW_ROWS_A_VARIABLE, FEW_ROWS_A_CONTEXT = 20, 50
 ONE_POINT = 0.95  # share of rows with one value of a numeric context
@@ -104,23 +104,23 @@ def outliers(table: CheckedTable) -> Iterator[Finding]:
     columns = table.scaled[:, table.fine]
     values, vectors = np.linalg.eigh(np.cov(np.clip(columns, -FAR, FAR), rowvar=False).reshape(columns.shape[1], -1))
     uncorrelated = columns @ vectors / np.sqrt(np.maximum(values, 1e-3 * values.max()))
-    rows = Rows(torch.from_numpy(uncorrelated), torch.from_numpy(table.Z))
-    weight = weighted(Split(rows, rows)).train.weight
-    low = np.zeros(len(table.X), dtype=bool) if weight is None else weight.numpy() < OUTLIER
+    rows = Rows(torch.from_numpy(uncorrelated), torch.zeros(len(uncorrelated), 0, dtype=torch.float64))
+    found = trust(Split(rows, rows))
+    low = np.zeros(len(table.X), dtype=bool) if found is None else found[0].numpy() < OUTLIER
     alone = (np.abs(table.scaled) > VERY_FAR) & ~table.heavy & table.fine
-    found = np.flatnonzero(low | alone.any(1))
-    if len(found):
-        shown = ", ".join(map(str, table.rows[found[:10]])) + (f" and {len(found) - 10} more" if len(found) > 10 else "")
+    far = np.flatnonzero(low | alone.any(1))
+    if len(far):
+        shown = ", ".join(map(str, table.rows[far[:10]])) + (f" and {len(far) - 10} more" if len(far) > 10 else "")
         named = table.named(np.asarray(alone.any(0)))
         where = f" Single values that stand out are in {listed(named)}." if named else ""
         yield Finding(
             "outliers",
             "warning",
-            f"{plural(len(found), 'row lies', 'rows lie')} far from all others (counted from 0): {shown}.{where}"
+            f"{plural(len(far), 'row lies', 'rows lie')} far from all others (counted from 0): {shown}.{where}"
             f"{table.after_transforms(table.fine)} Look whether they are errors; a fit gives rows far from all others less "
             "weight.",
             named,
-            float(len(found)),
+            float(len(far)),
         )
 
 

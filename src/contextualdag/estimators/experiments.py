@@ -47,6 +47,8 @@ class Known:
         Which values are missing and filled in.
     weight : array of shape (n,), optional
         How much each row counts; positive, and one on average.
+    trust : array of shape (n,), optional
+        How much less each row counts because it lies far from all others, from 0 to 1.
     group : array of int, shape (n,), optional
         Numbers of the groups that rows belong to.
     """
@@ -56,12 +58,21 @@ class Known:
     has_own_means: bool = False
     missing: Flags | None = None
     weight: Array | None = None
+    trust: Array | None = None
     group: Indices | None = None
 
     def __getitem__(self, rows: Indices) -> "Known":
-        found = {name: getattr(self, name) for name in ("intervened", "undisturbed", "missing", "weight", "group")}
+        found = {name: getattr(self, name) for name in ("intervened", "undisturbed", "missing", "weight", "trust", "group")}
         by_row = {name: None if values is None else values[rows] for name, values in found.items()}
         return Known(**by_row, has_own_means=self.has_own_means)
+
+    @property
+    def counts(self) -> Array | None:
+        """How much each row counts in all; None if all count the same."""
+        if self.weight is None or self.trust is None:
+            return self.trust if self.weight is None else self.weight
+        product: Array = self.weight * self.trust
+        return product
 
     def for_means(self, shape: tuple[int, ...]) -> Flags:
         """Entries (n, p) that means are learned from."""
@@ -85,7 +96,7 @@ class Known:
 
         return replace(
             rows,
-            weight=None if self.weight is None else torch.tensor(self.weight, dtype=rows.X.dtype, device=device),
+            weight=None if self.counts is None else torch.tensor(self.counts, dtype=rows.X.dtype, device=device),
             scored=flags(self._scored()),
             undisturbed=flags(self.undisturbed),
             for_means=flags(self.for_means(tuple(rows.X.shape))) if self.has_own_means else None,

@@ -22,7 +22,7 @@ from contextualdag.estimators.groups import check_number, read_groups
 from contextualdag.estimators.imputation import IMPUTE, check_enough_observed, filled_by_context
 from contextualdag.estimators.progress import FitProgress
 from contextualdag.estimators.rows_of_fit import RowsOfFit
-from contextualdag.estimators.scaling import EXACT, Preparation, Scaling
+from contextualdag.estimators.scaling import EXACT, Preparation, Scaling, location_and_scale
 from contextualdag.estimators.summary import learn_variation
 from contextualdag.estimators.table_warnings import warn_of_tables
 from contextualdag.files import in_use
@@ -41,7 +41,7 @@ from contextualdag.training.data import Rows, Split
 from contextualdag.training.filling import filled_by_model
 from contextualdag.training.noise import EQUAL, residual_scales
 from contextualdag.training.noise_changes import changes_of_noise
-from contextualdag.training.outliers import OUTLIER
+from contextualdag.training.outliers import OUTLIER, trust
 from contextualdag.training.problem import NetworkSettings, Outcome, Problem
 from contextualdag.training.recipe import learn
 from contextualdag.training.scales import divided
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from contextualdag.estimators.base import GraphEstimator
 
 Indices = NDArray[np.int64]
+Pair = tuple[Array, Array]
 NO_INFLUENCE = ("device", "verbose")  # parameters that do not change what is learned
 WIDEST = 1e6  # ratio of standard deviations beyond which noise is hardly of one size
 
@@ -164,8 +165,8 @@ class Prepared:
     X: Array
     Z: Array
     mask: Array | None
-    train_rows: Indices  # rows of the table that was given
-    held_out_rows: Indices | None  # None for a validation set of its own
+    trusted: Flags  # training rows that did not lose much of their weight
+    outliers: list[int]  # rows of the table that was given which did, not those of a validation set
     missing: tuple[Flags, Flags] | None = None  # which values were filled in, of training rows and of those held out
 
 
@@ -242,7 +243,10 @@ def prepare(model: "GraphEstimator", tables: Tables) -> Prepared:
     if model.noise == EQUAL:
         _warn_of_spreads(X, varies, names)
     warn_of_tables(all_rows, names, all_contexts_of_rows, encoder)
+    if model.robust:
+        known, known_val = _with_trust((X, X_val), (Z, Z_val), (known, known_val))
     scaling = Scaling.learn(X, Z, known, varies, centre=model.intercept != "none", device=device)
+    check_scaled((X - scaling.x_mean) / scaling.x_scale, names, "X")
     check_scaled((X_val - scaling.x_mean) / scaling.x_scale, names, "X_val" if held_out is None else "X")
     check_scaled((Z_val - scaling.z_mean) / scaling.z_scale, encoder.feature_names, "Z_val" if held_out is None else "Z")
 
@@ -256,7 +260,7 @@ def prepare(model: "GraphEstimator", tables: Tables) -> Prepared:
         settings=model._settings(float(scaling.unit[0]), len(X) + len(X_val) if groups is None else None),
         contextual_mean=model.intercept == "contextual",
         noise=model.noise,
-        robust=bool(model.robust),
+        given_weight=_given_weight(known, known_val, device),
         units=torch.from_numpy(scaling.unit / scaling.x_scale),
         features=encoder.columns_of_features,
         seed=int(rng.integers(2**31)),
@@ -264,11 +268,40 @@ def prepare(model: "GraphEstimator", tables: Tables) -> Prepared:
     )
     if numbers is not None:  # some rows had no weight
         train, held_out = numbers[train], None if held_out is None else numbers[held_out]
-    n_samples, parts = len(all_contexts), (X, Z, mask, train, held_out)
+    outliers = sorted(_not_trusted(known, train) + ([] if held_out is None else _not_trusted(known_val, held_out)))
+    trusted = np.ones(len(X), dtype=bool) if known.trust is None else known.trust >= OUTLIER
+    n_samples, parts = len(all_contexts), (X, Z, mask, trusted, outliers)
     prepared = Prepared(problem, names, contexts, scaling, transforms, n_samples, described, *parts)
     if known.missing is None or known_val.missing is None:
         return prepared
     return _filled_by_model(model, prepared, known.missing, (X_val, Z_val, mask_val), known_val.missing)
+
+
+def _with_trust(X: Pair, Z: Pair, known: tuple[Known, Known]) -> tuple[Known, Known]:
+    """What is known of rows to train on and held out, with how far they are from all others."""
+    mean, scale = location_and_scale(Z[0], known[0].weight)
+    both = (
+        its.rows(Rows(torch.from_numpy(x), torch.from_numpy((z - mean) / scale)))
+        for x, z, its in zip(X, Z, known, strict=True)
+    )
+    found = trust(Split(*both))
+    if found is None:
+        return known
+    train, held_out = (replace(its, trust=weights.numpy()) for its, weights in zip(known, found, strict=True))
+    return train, held_out
+
+
+def _given_weight(known: Known, known_val: Known, device: torch.device) -> torch.Tensor | None:
+    """Weights of all rows, but for how far they are from others."""
+    if known.weight is None or known_val.weight is None:
+        return None
+    return torch.tensor(np.concatenate([known.weight, known_val.weight]), dtype=torch.float32, device=device)
+
+
+def _not_trusted(known: Known, numbers: Indices) -> list[int]:
+    """The numbers of rows that lost much of their weight."""
+    found: list[int] = [] if known.trust is None else numbers[known.trust < OUTLIER].tolist()
+    return found
 
 
 def _learn_encoder(Z: Any, cyclic: Mapping[str, float] | None) -> ContextEncoder:
@@ -342,29 +375,11 @@ def _keep(model: "GraphEstimator", prepared: Prepared, outcome: Outcome) -> None
     train = outcome.split.train
     left = torch.from_numpy(model._residuals(prepared.X, prepared.Z, prepared.mask))
     model.noise_scale_ = residual_scales(left, train.to("cpu")).numpy()
-    scored = None if train.scored is None else train.scored.cpu().numpy()
+    usual = np.broadcast_to(prepared.trusted[:, None], left.shape)
+    scored = usual if train.scored is None else usual & train.scored.cpu().numpy()
     model._noise_changes = changes_of_noise(left.numpy(), prepared.Z, scored)
-    model.outliers_ = _outliers(prepared, outcome.split)
+    model.outliers_ = prepared.outliers
     model._variation = learn_variation(model, problem_of_fit(prepared, outcome))
-
-
-def _row_weights(rows: Rows) -> Array:
-    weights: Array = np.ones(len(rows)) if rows.weight is None else rows.weight.double().cpu().numpy()
-    return weights
-
-
-def _outliers(prepared: "Prepared", split: Split) -> list[int]:
-    """Rows of X, counted from zero, that lost much of their weight; rows of a validation set are not among them."""
-    given = prepared.problem.split
-
-    def lost(now: Rows, before: Rows) -> Flags:
-        is_lost: Flags = _row_weights(now) / _row_weights(before) < OUTLIER
-        return is_lost
-
-    found = prepared.train_rows[lost(split.train, given.train)].tolist()
-    if prepared.held_out_rows is not None:
-        found += prepared.held_out_rows[lost(split.held_out, given.held_out)].tolist()
-    return sorted(found)
 
 
 def _progress(model: "GraphEstimator") -> AbstractContextManager[FitProgress | None]:

@@ -24,6 +24,7 @@ SHORT = {CONSTANT: "one graph", COMMON_ORDER: "one order", VARYING: "an order th
 WORDS = {name: words.capitalize() for name, words in SHORT.items()}
 ONE_GRAPH = "One graph serves all contexts"
 WITH_CARE = 'Treat what varies with care; structure="constant", --structure constant, gives one graph.'
+TOO_FEW_GROUPS = 3  # of which there are six permutations
 SLIGHT = 1.0  # percent by which shares of variance may be below zero, or above all of it, by chance
 CHOSEN = {
     COMMON_ORDER: "Edges change with the context along one order of the variables; none is reversed.",
@@ -103,21 +104,30 @@ def one_graph(model: "GraphEstimator") -> list[str]:
         return []
     shares = model.explained_.iloc[-1]
     means, edges = 100 * shares["means"], 100 * shares["common edges"]
+    was_compared = len(model.structure_scores_) > 1
+    one = ONE_GRAPH if was_compared else f"{ONE_GRAPH}; none that vary were fitted"
     if not math.isfinite(means + edges):
-        return [f"{ONE_GRAPH}."]
+        return [f"{one}."]
     is_noise = min(means, edges) < -SLIGHT or means + edges > 100 + SLIGHT
     too_few = f"The {model.n_held_out_} held-out rows are too few to tell how much of their variance"
     if model.intercept != "contextual":
+        return [f"{one}. {too_few} its edges explain." if is_noise else f"{one}. Its edges explain {_held_out(edges)}."]
+    test = model.context_test_
+    if not was_compared or (test is not None and test.context_matters):
         if is_noise:
-            return [f"{ONE_GRAPH}. {too_few} its edges explain."]
-        return [f"{ONE_GRAPH}; its edges explain {_percent(max(edges, 0))} of the variance of held-out rows."]
+            return [f"{one}. {too_few} means and edges explain."]
+        return [f"{one}. Means given the context explain {_held_out(means)}, the edges {_percent(max(edges, 0))} more."]
     moved = f"{ONE_GRAPH}: the context moves the means of the variables"
     if is_noise:
         return [f"{moved}, not how they depend on one another. {too_few} means and edges explain."]
     return [
-        f"{moved}, which explains {_percent(max(means, 0))} of the variance of held-out rows, and not how they depend on "
-        f"one another; the edges, the same everywhere, explain {_percent(max(edges, 0))} more."
+        f"{moved}, which explains {_held_out(means)}, and not how they depend on one another; the edges, the same "
+        f"everywhere, explain {_percent(max(edges, 0))} more."
     ]
+
+
+def _held_out(percent: float) -> str:
+    return f"{_percent(max(percent, 0))} of the variance of held-out rows"
 
 
 def _percent(number: float) -> str:
@@ -132,6 +142,7 @@ def _context(model: "GraphEstimator") -> list[str]:
         return _no_test(model)
     what = "groups" if test.n_groups else "rows"
     power = f" With so few {what} it can only see strong effects." if test.sees_little else ""
+    power = " With so few groups it cannot see any effect." if 0 < test.n_groups <= TOO_FEW_GROUPS else power
     swapped = f", whose {test.n_groups} groups swap their contexts" if test.n_groups else ""
     numbers = f"p = {test.p_value:.2g}, permutation test on {test.n_rows} rows{swapped}"
     if not test.context_matters:
@@ -162,6 +173,8 @@ def _of_feature(test: ContextTest, name: str) -> str:
 
 def _single_features(test: ContextTest) -> str:
     """That the test of a single feature says otherwise than that of all, corrected for their number."""
+    if test.sees_little:
+        return ""
     named = [f"{name} (p = {p:.2g})" for name, p in test.features.items() if p * len(test.features) <= LEVEL]
     return f" Of single features, {_listed(named)} may change it." if named else ""
 
@@ -173,7 +186,7 @@ def _no_test(model: "GraphEstimator") -> list[str]:
     if not any(feature.varies for feature in features):
         return ["The context does not vary, so there is no test of whether it matters."]
     if model.rows_.n_intervened and "structure" in model.get_params(deep=False):
-        return ["All rows without an intervention have the same context, so there is no test of whether it matters."]
+        return ["There was no test of whether the context matters."]
     return []
 
 

@@ -37,16 +37,15 @@ class Scaling:
 
         Means and scales of a variable are those of the rows that means are learned from.
         """
-        weight = np.ones(len(Z)) if known.weight is None else known.weight
-        z_mean = np.average(Z, axis=0, weights=weight) if Z.shape[1] else Z.mean(0)
-        z_scale = np.sqrt(np.average((Z - z_mean) ** 2, axis=0, weights=weight)) if Z.shape[1] else Z.std(0)
-        z_scale = np.where(varying(Z), z_scale, np.inf)  # nothing was learned of a context that does not vary
+        z_mean, z_scale = location_and_scale(Z, known.weight)
+        weight = np.ones(len(Z)) if known.counts is None else known.counts
         used = np.broadcast_to(weight[:, None], X.shape) * known.for_means(X.shape)
         used = np.where(used.any(0), used, weight[:, None])
         x_mean = np.average(X, axis=0, weights=used) if centre else np.zeros(X.shape[1])
         variances = np.average((X - x_mean) ** 2, axis=0, weights=used)
         # What varies by intervention alone has the scale of all rows.
-        variances = np.where(varies & (X.std(0) ** 2 * EXACT > variances), X.var(0), variances)
+        of_all = np.average((X - np.average(X, axis=0, weights=weight)) ** 2, axis=0, weights=weight)
+        variances = np.where(varies & (of_all * EXACT > variances), of_all, variances)
         x_scale = np.where(varies, np.sqrt(variances), 1.0)
         return cls(z_mean, z_scale, x_mean, x_scale, np.full(X.shape[1], np.sqrt(variances[varies].mean())), device)
 
@@ -74,6 +73,15 @@ class Scaling:
     def tensor(self, values: Array) -> Tensor:
         """An array on the device of the networks."""
         return torch.tensor(values, dtype=torch.float32, device=self.device)
+
+
+def location_and_scale(Z: Array, weight: Array | None) -> tuple[Array, Array]:
+    """Means and standard deviations of contexts; an infinite one where a context does not vary: nothing is learned of it."""
+    if not Z.shape[1]:
+        return Z.mean(0), Z.std(0)
+    mean = np.average(Z, axis=0, weights=weight)
+    scale = np.sqrt(np.average((Z - mean) ** 2, axis=0, weights=weight))
+    return mean, np.where(varying(Z), scale, np.inf)
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,9 @@ row need be held out and nothing is learned from the rows, so the p-value is exa
 Rows that were disturbed are left out, and so are products of entries that are not scored: an intervention changes
 covariances whatever the context.
 
-Rows of one group are not independent. Then groups swap their contexts as wholes, and rows theirs within the group: each
-group gets those of one group, in another order.
+Rows of one group are not independent, and neighbouring rows of a time series depend on one another. Then groups swap their
+contexts as wholes: each group gets those of one group, in their order but for a rotation. Where groups differ in size some
+contexts are left out and others used again, which makes the test conservative.
 """
 
 import math
@@ -94,7 +95,8 @@ def permutation_test(rows: Rows, features: Mapping[str, Sequence[int]], seed: in
         rows = rows[rows.undisturbed]
     chosen = torch.randperm(len(rows), generator=generator)[:MOST_ROWS].sort().values
     X, Z = rows.X.cpu()[chosen], rows.Z.cpu()[chosen]
-    products = _products(X, None if rows.scored is None else rows.scored.cpu()[chosen])
+    known = (None if values is None else values.cpu()[chosen] for values in (rows.scored, rows.weight))
+    products = _products(X, *known)
     if not bool((Z[:1] != Z).any()):
         return None
     group = None if rows.group is None else torch.unique(rows.group.cpu()[chosen], return_inverse=True)[1]
@@ -119,22 +121,22 @@ def permutation_test(rows: Rows, features: Mapping[str, Sequence[int]], seed: in
 def permuted(n: int, group: Tensor | None, generator: torch.Generator) -> Tensor:
     """For each of n rows another one, whose context it gets: any, or rows of the group (n,) that its own is swapped with.
 
-    Where groups differ in size some rows of the larger ones are left out, and those of smaller ones used again.
+    Rows of a group keep their order but for a rotation, since neighbours may depend on one another. Where groups differ in
+    size some rows of the larger ones are left out, and those of smaller ones used again.
     """
-    shuffled = torch.randperm(n, generator=generator)
     if group is None:
-        return shuffled
+        return torch.randperm(n, generator=generator)
     group = torch.unique(group.cpu(), return_inverse=True)[1]
     sizes = torch.bincount(group)
     if len(sizes) == n:
-        return shuffled
+        return torch.randperm(n, generator=generator)
     first = sizes.cumsum(0) - sizes
-    to_deal = shuffled[torch.argsort(group[shuffled], stable=True)]  # group by group, each in random order
     by_group = torch.argsort(group, stable=True)
     place = torch.empty_like(by_group)
     place[by_group] = torch.arange(n) - first[group[by_group]]
-    other = torch.randperm(len(sizes), generator=generator)[group]
-    return to_deal[first[other] + place % sizes[other]]
+    other = torch.randperm(len(sizes), generator=generator)
+    turn = (torch.rand(len(sizes), generator=generator, dtype=torch.float64) * sizes[other]).long()
+    return by_group[first[other[group]] + (place + turn[group]) % sizes[other[group]]]
 
 
 def _swapped_as_wholes(Z: Tensor, group: Tensor | None) -> int:
@@ -146,13 +148,15 @@ def _swapped_as_wholes(Z: Tensor, group: Tensor | None) -> int:
     return n_groups if bool((Z[first[group]] == Z).all()) else 0
 
 
-def _products(X: Tensor, scored: Tensor | None = None) -> Tensor:
+def _products(X: Tensor, scored: Tensor | None = None, weight: Tensor | None = None) -> Tensor:
     """Products of each two variables, (n, pairs), in standard deviations and not too large.
 
-    Where one of the two is not scored it is the mean of the others, which says nothing.
+    Where one of the two is not scored it is the mean of the others, which says nothing. Weights of rows count in standard
+    deviations alone.
     """
     counts = torch.ones_like(X) if scored is None else scored.to(X.dtype)
-    scale = ((X.square() * counts).sum(0) / counts.sum(0).clamp_min(1)).sqrt()
+    counts = counts if weight is None else counts * weight[:, None].to(X.dtype)
+    scale = ((X.square() * counts).sum(0) / counts.sum(0).clamp_min(torch.finfo(X.dtype).tiny)).sqrt()
     X = torch.where(scale > 0, X / scale, 0)
     first, second = torch.triu_indices(X.shape[1], X.shape[1], 1)
     products = (X[:, first] * X[:, second]).clamp(-LARGE, LARGE)

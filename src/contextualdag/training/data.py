@@ -100,12 +100,16 @@ def polynomials(Z: Tensor, n_coefficients: int) -> Tensor:
 
 
 def standard_error(values: Tensor, group: Tensor | None) -> float:
-    """Standard error of the mean of values (n,), whose sums over groups are independent."""
-    if group is None:
-        return float(values.std(correction=0)) / math.sqrt(len(values))
-    number = torch.unique(group, return_inverse=True)[1]
-    sums = values.new_zeros(int(number.max()) + 1).index_add_(0, number, values - values.mean())
-    return float(sums.square().sum().sqrt()) / len(values)
+    """Standard error of the mean of values (n,), whose sums over groups are independent.
+
+    A single group says nothing of how groups differ: then rows count as independent.
+    """
+    number = None if group is None else torch.unique(group, return_inverse=True)[1]
+    n_groups = 0 if number is None else int(number.max()) + 1
+    if number is None or n_groups < 2:
+        return float(values.std(correction=min(len(values) - 1, 1))) / math.sqrt(len(values))
+    sums = values.new_zeros(n_groups).index_add_(0, number, values - values.mean())
+    return math.sqrt(n_groups / (n_groups - 1)) * float(sums.square().sum().sqrt()) / len(values)
 
 
 @dataclass(frozen=True)

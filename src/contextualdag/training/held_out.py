@@ -32,10 +32,15 @@ def predictions(solution: Solution, folds: Folds) -> tuple[Tensor, Rows, Tensor]
     return index, folds.rows[index], torch.cat(_graphs_held_out(solution, folds))
 
 
-def _graphs_held_out(solution: Solution, folds: Folds) -> list[Tensor]:
-    """Graphs of the rows that each fold holds out, by the member that did not see them."""
+def _graphs_held_out(solution: Solution, folds: Folds, contexts: Sequence[Tensor] | None = None) -> list[Tensor]:
+    """Graphs of the rows that each fold holds out, by the member that did not see them.
+
+    Contexts of all rows may be others for each fold. Those of all rows decide where weak edges are cut.
+    """
     rows, n_members = folds.rows, solution.n_members
-    return [solution.member_graphs(k % n_members, rows.Z, rows.mask)[held_out] for k, held_out in enumerate(folds.held_out)]
+    each = [rows.Z] * len(folds.held_out) if contexts is None else contexts
+    both = enumerate(zip(folds.held_out, each, strict=True))
+    return [solution.member_graphs(k % n_members, Z, rows.mask)[held_out] for k, (held_out, Z) in both]
 
 
 def explained(choice: Choice, folds: Folds, n_train: int, mean: MeanNetwork | None, scale: Tensor) -> tuple[Tensor, int]:
@@ -92,22 +97,32 @@ def gains_of_features(
     The other features are the row's own, so a feature that others can stand in for saves little.
     """
     generator = torch.Generator().manual_seed(seed)
-    both = zip(folds.held_out, _graphs_held_out(solution, folds), strict=True)
-    own = torch.cat([_weighted_errors(W, folds.rows[held_out]) for held_out, W in both])
+    own = _error_held_out(_graphs_held_out(solution, folds), folds)
     gains = {}
     for name, columns in features.items():
         errors_without = []
-        for k, held_out in enumerate(folds.held_out):
-            rows = folds.rows[held_out]
-            for _ in range(N_DEALT_OF_FEATURES):
-                order = permuted(len(rows), rows.group, generator).to(rows.Z.device)
-                Z = rows.Z.clone()
-                Z[:, columns] = rows.Z[order][:, columns]
-                W = solution.member_graphs(k % solution.n_members, Z, rows.mask)
-                errors_without.append(_weighted_errors(W, rows))
-        usual = float(torch.cat(errors_without).mean())
-        gains[name] = 1 - float(own.mean()) / usual if usual > 0 else 0.0
+        for _ in range(N_DEALT_OF_FEATURES):
+            dealt = [_with_others(folds.rows.Z, columns, folds, held_out, generator) for held_out in folds.held_out]
+            errors_without.append(_error_held_out(_graphs_held_out(solution, folds, dealt), folds))
+        usual = sum(errors_without) / len(errors_without)
+        gains[name] = 1 - own / usual if usual > 0 else 0.0
     return gains
+
+
+def _with_others(Z: Tensor, columns: Sequence[int], folds: Folds, held_out: Tensor, generator: torch.Generator) -> Tensor:
+    """Contexts of all rows, in which columns of the rows that are held out are dealt out among these."""
+    group = None if folds.rows.group is None else folds.rows.group[held_out]
+    order = permuted(len(held_out), group, generator).to(Z.device)
+    Z, mine = Z.clone(), Z[held_out]
+    mine[:, columns] = mine[order][:, columns]
+    Z[held_out] = mine
+    return Z
+
+
+def _error_held_out(graphs: Sequence[Tensor], folds: Folds) -> float:
+    """Mean error of the rows that members hold out, with graphs for these of each."""
+    both = zip(folds.held_out, graphs, strict=True)
+    return float(torch.cat([_weighted_errors(W, folds.rows[held_out]) for held_out, W in both]).mean())
 
 
 def losses_of_rows(solution: Solution, folds: Folds) -> Tensor:

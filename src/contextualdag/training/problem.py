@@ -91,8 +91,8 @@ class Problem:
     noise : {"auto", "equal", "unequal"}
         Whether noise scales are equal in the units of the user, unknown, or whichever predicts better. Once variables are
         divided by scales that were learned it is "unequal".
-    robust : bool
-        Whether rows far from all others count less.
+    given_weight : Tensor of shape (n,), optional
+        Weights of all rows as they were given, but for how much less outliers count; all one by default.
     units : Tensor of shape (p,)
         What one unit of the user's, or any number that is the same for all variables, is in the units of the rows.
     features : dict of str to tuple of int
@@ -111,7 +111,7 @@ class Problem:
     settings: NetworkSettings | GroupSettings
     contextual_mean: bool
     noise: str
-    robust: bool
+    given_weight: Tensor | None
     units: Tensor
     features: dict[str, tuple[int, ...]]
     seed: int
@@ -162,7 +162,7 @@ class Problem:
         if isinstance(settings, NetworkSettings):
             # Neither changes what is trained at once.
             settings = replace(settings, selection="", structure="")
-        return sizes, self.split.train.X.device, settings, self.noise, self.robust, tuple(self.allowed.flatten().tolist())
+        return sizes, self.split.train.X.device, settings, self.noise, tuple(self.allowed.flatten().tolist())
 
 
 @dataclass(frozen=True)

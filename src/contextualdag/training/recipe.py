@@ -2,7 +2,7 @@
 
 `learn` is what a fit does once tables have been read. `learn_graphs` is the method for graphs that vary with the context:
 
-1. Rows far from all others are given less weight, see `contextualdag.training.outliers`. The mean of the variables given the
+1. Rows far from all others have less weight, see `contextualdag.training.outliers`. The mean of the variables given the
    context is removed. Variables are divided by the scales of their noise: one for all in the user's units, or scales that
    are learned, see `contextualdag.training.noise`.
 2. The path: networks that map a context to a matrix are trained without constraints, then behind a projection that makes
@@ -57,7 +57,6 @@ from contextualdag.training.held_out import explained, gain_of_context, gains_of
 from contextualdag.training.likelihood_search import with_likeliest_edges
 from contextualdag.training.loss import Moments, errors, residuals, row_errors
 from contextualdag.training.means import draw_mean, fit_means, without_means
-from contextualdag.training.outliers import weighted
 from contextualdag.training.path import Path
 from contextualdag.training.problem import NetworkSettings, Outcome, Problem
 from contextualdag.training.required import required_weights
@@ -111,7 +110,7 @@ def learn_resamples(problems: Sequence[Problem]) -> list[Solution]:
 
 
 def _learn(problems: Sequence[Problem]) -> list[Outcome]:
-    given, problems = problems, _with_weights(problems)
+    problems = _with_weights(problems)
     means = [draw_mean(one.split.train, one.seed) if one.contextual_mean else None for one in problems]
     problems = _without_means(problems, means)
     equal = [may_be_equal(problem) for problem in problems]
@@ -130,18 +129,16 @@ def _learn(problems: Sequence[Problem]) -> list[Outcome]:
             if noise_is_equal and problem.noise == "auto" and speaks_for_unequal(problem, choice.solution):
                 equal[i] = False
                 problems[i] = replace(problems[i], checkpoint=None)  # it holds the path of the other noise
-    weights = [problem.rows.weight for problem in given]
-    return [_outcome(problems[i], weights[i], means[i], *found[i], equal[i]) for i in range(len(problems))]
+    return [_outcome(problems[i], means[i], *found[i], equal[i]) for i in range(len(problems))]
 
 
 def _with_weights(problems: Sequence[Problem]) -> list[Problem]:
-    """The problems with less weight for rows far from the others; all or none have weights, to be solved side by side."""
-    found = [replace(problem, split=weighted(problem.split)) if problem.robust else problem for problem in problems]
-    if all(problem.split.train.weight is None for problem in found):
-        return found
+    """The problems, of whose rows all or none have weights, to be solved side by side."""
+    if all(problem.split.train.weight is None for problem in problems):
+        return list(problems)
     return [
         replace(problem, split=Split(_with_weight(problem.split.train), _with_weight(problem.split.held_out)))
-        for problem in found
+        for problem in problems
     ]
 
 
@@ -184,12 +181,10 @@ def _learn_groups(problem: Problem) -> Choice:
     return Choice(learn_group_graphs(problem, folds), VARYING, constant=constant)
 
 
-def _outcome(
-    problem: Problem, weight: Tensor | None, mean: MeanNetwork | None, scale: Tensor, choice: Choice, is_equal: bool
-) -> Outcome:
+def _outcome(problem: Problem, mean: MeanNetwork | None, scale: Tensor, choice: Choice, is_equal: bool) -> Outcome:
     """What is kept of a fit. In the shares that are explained outliers count in full: rows have the weights given."""
     folds = divided(problem, scale).folds()
-    folds = replace(folds, rows=replace(folds.rows, weight=weight))
+    folds = replace(folds, rows=replace(folds.rows, weight=problem.given_weight))
     shares = explained(choice, folds, len(problem.split.train), mean, scale)
     return Outcome(choice, scale, noise.EQUAL if is_equal else noise.UNEQUAL, problem.split, mean, *shares)
 
@@ -265,7 +260,7 @@ def _structures(ensemble: Ensemble) -> tuple[str, set[str]]:
     Z = ensemble.folds.rows.Z
     if ensemble.folds.rows.mask is not None or (settings.structure == "auto" and settings.selection == "min"):
         wanted = {own}  # simpler graphs cannot heed a mask for each row
-    elif settings.structure == "auto" and bool((Z[:1] == Z).all()):
+    elif bool((Z[:1] == Z).all()) and not settings.as_published:
         wanted = {CONSTANT}  # there is nothing to vary with
     return own, {own if structure == VARYING else structure for structure in wanted}
 
