@@ -23,7 +23,7 @@ from contextualdag.estimators.imputation import IMPUTE, check_enough_observed, f
 from contextualdag.estimators.progress import FitProgress
 from contextualdag.estimators.rows_of_fit import RowsOfFit
 from contextualdag.estimators.scaling import EXACT, Preparation, Scaling, location_and_scale
-from contextualdag.estimators.summary import learn_variation
+from contextualdag.estimators.summary import find_untold, learn_variation
 from contextualdag.estimators.table_warnings import warn_of_tables
 from contextualdag.files import in_use
 from contextualdag.tables import (
@@ -380,6 +380,8 @@ def _keep(model: "GraphEstimator", prepared: Prepared, outcome: Outcome) -> None
     model._noise_changes = changes_of_noise(left.numpy(), prepared.Z, scored)
     model.outliers_ = prepared.outliers
     model._variation = learn_variation(model, problem_of_fit(prepared, outcome))
+    untold = find_untold(model)
+    model._untold = untold if prepared.mask is None else np.zeros_like(untold)  # a mask gives an order
 
 
 def _progress(model: "GraphEstimator") -> AbstractContextManager[FitProgress | None]:

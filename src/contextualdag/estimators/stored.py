@@ -96,6 +96,9 @@ def check_learned(model: "GraphEstimator") -> None:
     expect(all(is_integer(row) and row >= 0 for row in rows), "outliers", "integers of at least 0", rows)
     _expect_array(model.noise_scale_, "noise_scale", (p,), low=0)
     _expect_array(model._noise_changes, "noise_changes", (p,), low=0)
+    untold = model._untold
+    sound = untold.dtype == np.bool_ and untold.shape == (p, p) and bool((untold == untold.T).all())
+    expect(sound, "untold", f"flags {(p, p)}, the same in both orders", f"{untold.dtype} {untold.shape}")
     explained = model._explained
     expect(explained.dtype.kind == "f" and explained.shape == (p, 3), "explained", f"floats {(p, 3)}", explained.shape)
     if model._variation is not None:

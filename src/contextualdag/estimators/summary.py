@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
+from contextualdag.cpdag import untold
 from contextualdag.errors import InvalidInputError
 from contextualdag.training.context_test import LEVEL
+from contextualdag.training.noise import EQUAL
 from contextualdag.training.packing import Tensors
 from contextualdag.training.variation import Variation, benjamini_hochberg, edge_variation
 
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from contextualdag.estimators.base import GraphEstimator
     from contextualdag.training.problem import Problem
 
+OFTEN_JOINED = 0.5  # share of the contexts
 MOST_NAMED = 3  # features in a sentence
 AVERAGED = " The graph is one for all contexts, so weights that change are averages."
 
@@ -37,6 +41,31 @@ def learn_variation(model: "GraphEstimator", problem: "Problem") -> Variation:
     unit = torch.from_numpy(scaling.unit)
     factor = unit[found.target] / unit[found.source]
     return replace(found, weight=found.weight * factor, spread=found.spread * factor)
+
+
+def find_untold(model: "GraphEstimator") -> NDArray[np.bool_]:
+    """Pairs (p, p) in graphs that vary whose direction is not told by change, other edges or the user, in both orders.
+
+    What is neither said to vary nor there in most contexts is too doubtful to tell the direction of others.
+    """
+    p, found = len(model.names_), model._variation
+    if found is None or model.noise_ == EQUAL or not model._solution.varies:
+        return np.zeros((p, p), dtype=bool)
+    source, target, turns = (one.numpy() for one in (found.source, found.target, found.reverses))
+    edges, told = np.zeros((2, p, p), dtype=bool)
+    edges[source, target] = True
+    edges[target[turns], source[turns]] = True
+    varies, doubtful = _varies(found), np.zeros_like(edges)
+    rare = ~varies & (found.share.numpy() < OFTEN_JOINED)
+    doubtful[source[rare], target[rare]] = True
+    told[source[varies], target[varies]] = told[target[varies], source[varies]] = True
+    return untold(edges, told | ~model._knowledge(model.names_).allowed.T, doubtful)
+
+
+def _varies(found: Variation) -> NDArray[np.bool_]:
+    """Which pairs are said to vary: the test rejects, or they reverse."""
+    varies: NDArray[np.bool_] = (benjamini_hochberg(found.p_value) | found.reverses).numpy()
+    return varies
 
 
 def pack_variation(variation: Variation | None) -> Tensors:
@@ -109,7 +138,7 @@ class Summary:
             )
         names, features = np.array(model.names_, dtype=object), [one.name for one in model.context_features_]
         source, target = found.source.numpy(), found.target.numpy()
-        varies = (benjamini_hochberg(found.p_value) | found.reverses).numpy()
+        varies = _varies(found)
         undirected = model._undirected()[source, target] if len(source) else np.zeros(0, dtype=bool)
         changes = [
             _clearest(p_values, features) if is_varying else None
