@@ -136,8 +136,8 @@ class ContextualDAG(GraphEstimator):
         Shares of the variance of each variable, in rows held out, that means, edges common to all contexts and the change of
         edges explain.
     undirected_edges_ : list of (str, str)
-        Edges whose direction the data do not tell, only under unequal noise: those of one graph for all contexts up to Markov
-        equivalence, and of graphs that vary those whose weight does not change and whose direction follows from no other.
+        Edges whose direction the data do not tell, under unequal noise only. Of one graph for all contexts the data tell the
+        Markov equivalence class. In graphs that vary, edges whose weights vary have a direction, and those that follow.
     outliers_ : list of int
         Rows of X, counted from 0, that lie far from all others and were given little weight.
     noise_scale_ : array of shape (p,)
