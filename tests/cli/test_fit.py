@@ -77,6 +77,12 @@ def test_the_model_is_that_of_the_library(table, tmp_path):
     assert summary["left_out"] == ["unnamed column 1", "name"]
     assert (summary["rows"], summary["rows_dropped"], summary["rows_held_out"]) == (N, 0, same.n_held_out_)
     assert summary["explained_variance_held_out"] == same.held_out_score_
+    assert summary["noise"] == same.noise_
+    assert list(summary["noise_scale"]) == same.names_
+    np.testing.assert_allclose(list(summary["noise_scale"].values()), same.noise_scale_)
+    assert summary["structure"] == "varying"
+    assert summary["context_test"]["p_value"] == same.context_test_.p_value
+    assert set(summary["context_test"]["features"]) == {"age", "site"}
     assert summary["edges"]["mean"] == pytest.approx(len(same.edges(Z)) / N)
     assert len(summary["path"]) == len(same.path_)
     assert summary["selected"] == same.path_["selected"].to_numpy().argmax()
@@ -204,6 +210,8 @@ def test_outliers_are_rows_of_the_file(table):
     assert "which may be errors (row 1 is the first after the header): 8, 101.\n" in shown.stdout
     assert json.loads(invoke(*arguments, "--out", "b", "--json").stdout)["outliers"] == [8, 101]
     assert load_model("a").outliers_ == [7, 100]  # counted from 0, as in Python
+    assert json.loads(invoke(*arguments, "--no-robust", "--out", "c", "--json").stdout)["outliers"] == []
+    assert load_model("c").robust is False
 
 
 def test_outliers_of_a_parquet_file_with_an_index_of_its_own(table):

@@ -8,6 +8,7 @@ import pytest
 from contextualdag import ContextualDAG, FixedDAG
 from contextualdag.datasets import make_varying_dag
 from contextualdag.estimators.remarks import one_graph, remarks
+from contextualdag.estimators.summary import structure_and_noise
 from contextualdag.training.context_test import ContextTest
 from contextualdag.training.structure import StructureScore, simplest
 
@@ -35,6 +36,20 @@ def chosen(model, behind, test, error=0.05):
 def about(model, words):
     (remark,) = [text for text in remarks(model) if words in text]
     return remark
+
+
+def test_structure_and_noise_in_one_sentence(model):
+    changed = copy.copy(model)
+    said = []
+    for changed.structure_, changed.noise_ in (("constant", "equal"), ("common-order", "unequal"), ("varying", "equal")):
+        said.append(structure_and_noise(changed))
+        assert said[-1].count(".") == 1
+        assert ("units do not matter" in said[-1]) == (changed.noise_ == "unequal")
+    assert [text.partition(", and the noise")[0] for text in said] == [
+        "One graph serves all contexts",
+        "Edges change with the context along one order of the variables",
+        "Edges and their directions change with the context",
+    ]
 
 
 def test_graphs_that_vary_although_a_test_sees_no_sign(model):

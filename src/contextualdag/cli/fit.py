@@ -142,6 +142,9 @@ def fit(
             "do not matter; auto: equal unless the residuals speak against it.",
         ),
     ] = "auto",
+    no_robust: Annotated[
+        bool, typer.Option("--no-robust", help="Let all rows count the same, also those that lie far from all others.")
+    ] = False,
     bootstrap: Annotated[
         int | None,
         typer.Option(
@@ -222,6 +225,7 @@ def fit(
     settings |= {"selection": edges if edges is not None else selection or "relaxed"}
     settings |= {
         "noise": noise,
+        "robust": not no_robust,
         "validation_fraction": validation_fraction,
         "random_state": seed,
         "device": check_device(device),

@@ -61,6 +61,7 @@ def summarise(model: "GraphEstimator", data: "FitData", out: Path, seconds: floa
         "selection": fitted.selection,
         "half_samples": model.n_resamples_ if isinstance(model, BootstrapDAG) else 0,
         "noise": model.noise_,
+        "noise_scale": dict(zip(model.names_, model.noise_scale_.tolist(), strict=True)),
         "noise_changes": model.noise_changes_,
         "undirected": [list(pair) for pair in model.undirected_edges_],
         "missing_filled_in": model.rows_.n_missing,

@@ -13,6 +13,7 @@ from contextualdag.errors import InvalidInputError
 from contextualdag.training.context_test import LEVEL
 from contextualdag.training.noise import EQUAL
 from contextualdag.training.packing import Tensors
+from contextualdag.training.structure import COMMON_ORDER, CONSTANT
 from contextualdag.training.variation import Variation, benjamini_hochberg, edge_variation
 
 if TYPE_CHECKING:
@@ -212,6 +213,29 @@ def in_words(model: "GraphEstimator") -> str:
         return f"All {len(table)} edges {kinds[0][1]}.{AVERAGED if len(changing) and not model.varies_ else ''}"
     said = ", ".join(f"{n} {one if n == 1 else several}" for n, one, several in counted if n)
     return f"Of {len(table)} edges {said}.{AVERAGED if len(changing) and not model.varies_ else ''}"
+
+
+def structure_and_noise(model: "GraphEstimator") -> str:
+    """How much varies with the context and what the noise was found to be, in one sentence.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from contextualdag import FixedDAG
+    >>> from contextualdag.estimators.summary import structure_and_noise
+    >>> structure_and_noise(FixedDAG(noise="unequal", random_state=0).fit(np.random.default_rng(0).normal(size=(99, 2))))
+    'There is one graph, and the noise has a size of its own in each variable, so units do not matter.'
+    """
+    if model.structure_ == CONSTANT:
+        varies = any(feature.varies for feature in model.context_features_)
+        graphs = "One graph serves all contexts" if varies else "There is one graph"
+    elif model.structure_ == COMMON_ORDER:
+        graphs = "Edges change with the context along one order of the variables"
+    else:
+        graphs = "Edges and their directions change with the context"
+    if model.noise_ == EQUAL:
+        return f"{graphs}, and the noise has one size in all variables, in the units given."
+    return f"{graphs}, and the noise has a size of its own in each variable, so units do not matter."
 
 
 def for_json(model: "GraphEstimator") -> list[dict[str, Any]] | None:
