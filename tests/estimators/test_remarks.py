@@ -74,7 +74,7 @@ def test_graphs_that_vary_although_a_test_sees_no_sign(model):
             {"constant": 0.02, "common-order": 0.0, "varying": 0.2},
             NO_SIGN,
             "constant",
-            "One graph predicts about as well and there is no sign that the context matters, so it was chosen.",
+            "One graph is not clearly worse and there is no sign that the context matters, so it was chosen.",
         ),
         (
             {"constant": 0.0, "common-order": 0.02, "varying": 0.2},

@@ -102,6 +102,8 @@ class BootstrapDAG(GraphEstimator):
         The fit to all rows.
     n_resamples_ : int
         Number of halves.
+    structure_, structure_scores_, context_test_, noise_, noise_scale_, outliers_
+        Those of `estimator_`.
 
     Examples
     --------

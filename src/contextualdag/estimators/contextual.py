@@ -49,8 +49,9 @@ class ContextualDAG(GraphEstimator):
     structure : {"auto", "constant", "common-order", "varying"}, default="auto"
         How much varies with the context: nothing; weights and presence of edges, along one order of the variables; or the
         order as well, so that edges are reversed. "auto" fits all three and takes the simplest that predicts rows held out
-        as well, but for a little; it is "varying" with ``selection="min"``. In graphs whose order varies, a pair is only
-        reversed where that predicts better.
+        as well, but for a little; one graph, where `context_test_` sees no sign that the context matters, unless others are
+        clearly better. It is "varying" with ``selection="min"``. In graphs whose order varies, a pair is only reversed
+        where that predicts better.
     hidden_layers : sequence of int, default=(128, 128)
         Widths of the hidden layers.
     activation : {"elu", "gelu", "relu", "silu", "tanh"}, default="silu"
@@ -128,10 +129,14 @@ class ContextualDAG(GraphEstimator):
     noise_ : {"equal", "unequal"}
         Whether graphs were learned under equal noise.
     context_test_ : ContextTest or None
-        Whether the context matters to the dependence of the variables: `p_value` of a permutation test on `n_rows` rows and,
-        in `features`, of every feature given the others; `gain`, the share of the squared error of rows held out that graphs
-        of their own contexts save against those of other contexts, and its `gain_interval`. None with the paper's budgets,
-        and where no context varies.
+        Whether the context matters to the dependence of the variables: `p_value` of a permutation test on `n_rows` rows,
+        which deals out contexts to rows, and in `features` that of each feature given the others. It uses no graphs.
+        `gain` is the share of the squared error of rows held out that graphs of their own contexts save against those of
+        other contexts, `gain_interval` an interval of 95 % for it, and `feature_gains` the share that each feature saves.
+        If `fit` is given `groups`, these swap their contexts as wholes, with rows in their order but for a rotation;
+        `n_groups` is their number if contexts are the same within each, else zero. `context_matters` and `sees_little` say
+        whether the test rejects at the level .05, and whether there was too little to permute. None with the paper's
+        budgets and where no context varies.
     explained_ : DataFrame
         Shares of the variance of each variable, in rows held out, that means, edges common to all contexts and the change of
         edges explain.

@@ -92,7 +92,7 @@ def _why_not(model: "GraphEstimator", best: str) -> str:
     if chosen == best:
         return ""
     if chosen == CONSTANT:
-        return f" {WORDS[CONSTANT]} predicts about as well and there is no sign that the context matters, so it was chosen."
+        return f" {WORDS[CONSTANT]} is not clearly worse and there is no sign that the context matters, so it was chosen."
     if best == CONSTANT:
         return f" {WORDS[best]} is not clearly better and a test says the context matters, so {SHORT[chosen]} was chosen."
     return f" {WORDS[chosen]} predicts about as well and is simpler, so it was chosen."
