@@ -134,6 +134,8 @@ def main(arguments: list[str] | None = None) -> None:
         for method in given.methods
         if method != TOLD or DESIGNS[design].get("reversals", True) is False
     ]
+    if not wanted:
+        parser.error("these designs have no one order, so none can be told")
     tables = [table(completed(given.runs, wanted, fit))]
     if given.features is not None:
         tests = [{"n": given.rows, "data_set": data_set} for data_set in given.data_sets]
