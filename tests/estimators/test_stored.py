@@ -106,6 +106,9 @@ def test_a_cyclic_graph_is_refused(folders, tmp_path):
     ("prefix", "change"),
     [
         ("variation/target", lambda one: one.bool()),
+        ("untold", lambda one: one.double()),
+        ("untold", lambda one: one[:-1]),
+        ("untold", lambda one: torch.ones_like(one).triu()),
         ("solution/refit/", lambda one: one * 1e300),
         ("mean/", lambda one: one.to(torch.complex64)),
     ],
