@@ -491,6 +491,12 @@ class GraphEstimator(NotebookSummary, Summary, Pictures, Effects, Doors, BaseEst
             undirected |= self._solution.doubtful.cpu().numpy() & ((W[0] != 0) | (W[0].T != 0))
         return undirected
 
+    def _mask(self, mask: Any, n: int) -> Array | None:
+        """The mask that a method was given for n contexts, checked; only a `SortedDAG` takes one."""
+        if mask is not None:
+            raise InvalidInputError(f"{type(self).__name__} takes no mask; SortedDAG does.")
+        return None
+
     def _no_context(self) -> Array:
         """An encoded context for models with one graph for all."""
         return np.zeros((1, len(self._preparation.scaling.z_mean)))

@@ -29,6 +29,10 @@ from contextualdag.tables import Array
 from contextualdag.training.problem import NetworkSettings
 from contextualdag.training.structure import COMMON_ORDER, CONSTANT
 
+NEEDS_MASK = (
+    "This SortedDAG was fitted with a mask for each sample, so it needs one for new samples too: adjacency(Z, mask=...)."
+)
+
 
 class SortedDAG(GraphEstimator):
     """Learn a graph for every context where the allowed edges are known: from an order, or from a mask for each sample.
@@ -171,7 +175,9 @@ batch_size, validation_fraction, device, random_state, verbose
         fit_together([self], [{**tables, "checkpoint": checkpoint}])
         return self
 
-    def adjacency(self, Z: Any, mask: Any = None) -> Array:
+    def adjacency(  # type: ignore[override]  # the mask was first
+        self, Z: Any, mask: Any = None, standardised: bool = False
+    ) -> Array:
         """Graphs of given contexts.
 
         Parameters
@@ -180,6 +186,8 @@ batch_size, validation_fraction, device, random_state, verbose
             Contexts.
         mask : array of bool, shape (n, p, p), optional
             As in `fit`, and needed if there was one.
+        standardised : bool, default=False
+            Whether weights are in standard deviations, as of `ContextualDAG`.
 
         Returns
         -------
@@ -187,17 +195,24 @@ batch_size, validation_fraction, device, random_state, verbose
             ``W[i, j, k]`` is the effect of variable j on k in context i. Every ``W[i]`` is acyclic.
         """
         if mask is None:
-            return super().adjacency(Z)
-        if self.order is not None:
+            return super().adjacency(Z, standardised)
+        encoded = self._encode(Z)
+        return self._weights(encoded, self._mask(mask, len(encoded))) * self._unit(standardised)
+
+    def _mask(self, mask: Any, n: int) -> Array | None:
+        if mask is not None and self.order is not None:
             raise InvalidInputError("This SortedDAG has an order, so it takes no mask.")
-        return self._weights(self._encode(Z), _read_mask(mask, len(Z), "mask"))
+        if mask is None and self.order is None:
+            raise InvalidInputError(NEEDS_MASK)
+        found = _read_mask(mask, n, "mask")
+        p = len(self.names_)
+        if found is not None and found.shape[1] != p:
+            raise InvalidInputError(f"mask must have the shape ({n}, {p}, {p}). Got {found.shape} instead.")
+        return found
 
     def _weights(self, Z: Array, mask: Array | None = None) -> Array:
         if self.order is None and mask is None:
-            raise InvalidInputError(
-                "This SortedDAG was fitted with a mask for each sample, so it needs one for new samples too: "
-                "adjacency(Z, mask=...)."
-            )
+            raise InvalidInputError(NEEDS_MASK)
         return super()._weights(Z, mask)
 
     def _check_parameters(self) -> None:
