@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from contextualdag import BootstrapDAG, ClusteredDAG, ContextualDAG, FixedDAG, files
 from contextualdag.cli import app, fit
 from contextualdag.datasets import make_varying_dag
-from contextualdag.estimators import load_model, resamples
+from contextualdag.estimators import load_model, poor_fit, resamples
 from contextualdag.estimators.summary import in_words
 from contextualdag.files import in_use
 
@@ -125,9 +125,9 @@ def test_what_people_read():
     assert result.exit_code == 0, result.output
     assert result.stderr == "Fitting 4 variables in 150 rows with 1 context feature ...\n"
     lines = result.stdout.splitlines()
-    assert lines[1] == "Variables (4): mood, sleep, stress, site"
-    assert lines[2] == "Context (1): age"
-    assert lines[3] == "Not used, because they are not numeric or have no name: unnamed column 1, name"
+    assert lines[2] == "Variables (4): mood, sleep, stress, site"
+    assert lines[3] == "Context (1): age"
+    assert lines[4] == "Not used, because they are not numeric or have no name: unnamed column 1, name"
     assert result.stdout.count("selected") == 1
     assert "Explained variance of the 30 held-out rows: " in result.stdout
     assert "Model: my model\n" in result.stdout
@@ -136,7 +136,17 @@ def test_what_people_read():
     assert isinstance(model, ClusteredDAG)
     assert model.n_clusters == 2
     assert re.match(r"Of \d edges ", in_words(model))
-    assert in_words(model) in lines
+    assert lines[0] == in_words(model)
+
+
+def test_a_fit_that_is_worse_than_no_model_is_said_first(monkeypatch):
+    monkeypatch.setattr(poor_fit, "_worse_than_means", lambda model: ["It is worse than no model."])
+    result = invoke("data.csv", "--context", "age", "--method", "fixed", "--out", "model")
+    assert result.exit_code == 0, result.output
+    assert "Warning: It is worse than no model.\n" in result.stderr
+    assert result.stdout.startswith("Warning: It is worse than no model.\n")
+    summary = json.loads(invoke("data.csv", "--context", "age", "--method", "fixed", "--out", "m2", "--json").stdout)
+    assert summary["poor_fit"] == ["It is worse than no model."]
 
 
 def test_settings_reach_the_estimator():

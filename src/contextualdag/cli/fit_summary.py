@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from contextualdag.estimators.base import GraphEstimator
 
 NEXT = {
+    "summary": "which edges change with the context, and which are the same for everyone",
     "graphs": "the graph of a typical context",
     "explore": "move through the contexts in a browser",
     "report": "one HTML file to send to others",
@@ -39,6 +40,7 @@ def summarise(model: "GraphEstimator", data: "FitData", out: Path, seconds: floa
     import numpy as np
 
     from contextualdag.estimators import BootstrapDAG
+    from contextualdag.estimators.poor_fit import poor_fit
     from contextualdag.estimators.remarks import remarks
     from contextualdag.estimators.summary import for_json, in_words
 
@@ -76,6 +78,7 @@ def summarise(model: "GraphEstimator", data: "FitData", out: Path, seconds: floa
             for name, shares in model.explained_.iloc[:-1].iterrows()
         },
         "context_test": None if model.context_test_ is None else asdict(model.context_test_),
+        "poor_fit": poor_fit(model),
         "summary": for_json(model),
         "summary_in_words": in_words(model),
         "remarks": remarks(model, first_row=1),
@@ -92,6 +95,10 @@ def show(summary: dict[str, Any]) -> None:
     from contextualdag.cli import COMMANDS
     from contextualdag.cli.terminal import say, show_table
 
+    for sentence in summary["poor_fit"]:
+        say(f"Warning: {sentence}")
+    if summary["summary_in_words"]:
+        say(summary["summary_in_words"])
     dropped = f", {summary['rows_dropped']} with missing values dropped" if summary["rows_dropped"] else ""
     halves = f" and {summary['half_samples']} halves of them" if summary["half_samples"] else ""
     say(f"{summary['estimator']} in {summary['seconds']:g} s from {summary['rows']} rows{dropped}{halves}.")
@@ -113,8 +120,6 @@ def show(summary: dict[str, Any]) -> None:
     say(f"Graphs have {count}{span} (selection: {selection}; graphs --edges shows other points).")
     if not edges["most"]:
         say("No edge improves the prediction of the held-out rows: no dependence was found, or there are too few rows.")
-    if summary["summary_in_words"]:
-        say(summary["summary_in_words"])
     if summary["explained_variance_held_out"] is not None:
         say(
             f"Explained variance of the {summary['rows_held_out']} held-out rows: "

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from contextualdag.errors import InvalidInputError
+from contextualdag.export import edge_text
 from contextualdag.training.context_test import LEVEL
 from contextualdag.training.packing import Tensors
 from contextualdag.training.variation import Variation, benjamini_hochberg, edge_variation
@@ -19,6 +20,12 @@ if TYPE_CHECKING:
     from contextualdag.training.problem import Problem
 
 MOST_NAMED = 3  # features in a sentence
+EXPLAINED = (
+    "Share: contexts of the data in which the two are joined; reversed: of these, those with the edge the other way. "
+    "Weight: the mean where the edge is; spread: the standard deviation over all contexts, 0 where it is not. p: of a test "
+    "that the weight is the same in all contexts; varies: whether that is rejected, allowing for the number of tests, or "
+    "the edge reverses. Edges that are not said to vary may still do so, by less than the data show."
+)
 AVERAGED = " The graph is one for all contexts, so weights that change are averages."
 
 
@@ -183,6 +190,25 @@ def in_words(model: "GraphEstimator") -> str:
         return f"All {len(table)} edges {kinds[0][1]}.{AVERAGED if len(changing) and not model.varies_ else ''}"
     said = ", ".join(f"{n} {one if n == 1 else several}" for n, one, several in counted if n)
     return f"Of {len(table)} edges {said}.{AVERAGED if len(changing) and not model.varies_ else ''}"
+
+
+def readable_table(table: "pandas.DataFrame") -> "pandas.DataFrame":
+    """The rows of a summary as people read them: edges as arrows, shares in percent, empty cells for what is not there."""
+    import pandas as pd
+
+    triples = zip(table["source"], table["target"], table["directed"], strict=True)
+    return pd.DataFrame(
+        {
+            "edge": [edge_text(source, target, bool(directed)) for source, target, directed in triples],
+            "share": [f"{100 * share:.0f} %" for share in table["share"]],
+            "reversed": [f"{100 * share:.0f} %" if share else "" for share in table["reversed"]],
+            "weight": table["weight"].to_numpy(),
+            "spread": table["spread"].to_numpy(),
+            "p": [f"{p:.2g}" if p == p else "" for p in table["p_value"]],
+            "varies": ["yes" if varies else "" for varies in table["varies"]],
+            "changes with": [feature or "" for feature in table["changes_with"]],
+        }
+    )
 
 
 def for_json(model: "GraphEstimator") -> list[dict[str, Any]] | None:

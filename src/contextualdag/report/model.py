@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contextualdag.estimators.bootstrap import BootstrapDAG
+from contextualdag.estimators.poor_fit import poor_fit
 from contextualdag.estimators.readable import in_words, readable
 from contextualdag.estimators.remarks import about_context, remarks
+from contextualdag.estimators.summary import EXPLAINED as EXPLAINED_SUMMARY
 from contextualdag.estimators.summary import in_words as summary_in_words
+from contextualdag.estimators.summary import readable_table
 from contextualdag.export import edge_text
 from contextualdag.plotting import (
     order_flips,
@@ -32,12 +35,6 @@ if TYPE_CHECKING:
 
 TYPICAL = {"low values": 0.1, "middle values": 0.5, "high values": 0.9}
 N_EDGES, N_DRAWN_EDGES, N_SUMMARISED = 12, 4, 25
-SUMMARY_EXPLAINED = (
-    "Share: contexts of the data in which the two are joined; reversed: of these, those with the edge the other way. "
-    "Weight: the mean where the edge is; spread: the standard deviation over all contexts, 0 where it is not. p: of a test "
-    "that the weight is the same in all contexts; varies: whether that is rejected, allowing for the number of tests, or "
-    "the edge reverses. Edges that are not said to vary may still do so, by less than the data show."
-)
 HOW_TO_SEE_ALL = (
     "This page shows these; for all of them write it with contextualdag report --explained 1, or of "
     "model.select(explained=1)."
@@ -108,12 +105,15 @@ def write_model_report(
     drawn = drawn_contexts(model)
     W = model.adjacency(drawn)
     warnings = find_warnings(model, W, contexts)
+    has_failed = bool(poor_fit(whole))
+    noted = [page.notes("Warnings", warnings)] if warnings else []
     parts = [
+        *(noted if has_failed else []),
+        *_summary(whole),
         page.paragraph(_in_short(model, W, source)),
         *(page.paragraph(sentence) for sentence in about_context(whole)),
         *([page.paragraph(f"{in_words(whole, fewer)}. {HOW_TO_SEE_ALL}")] if fewer is not None else []),
-        *([page.notes("Warnings", warnings)] if warnings else []),
-        *_summary(whole),
+        *([] if has_failed else noted),
         *_typical(model, W),
         *_asked_for(model, contexts),
         *_varying(model, W, drawn),
@@ -185,22 +185,12 @@ def _summary(model: "GraphEstimator") -> list[str]:
         return []
     table = model.summary()
     shown = table.head(N_SUMMARISED)
-    triples = zip(shown["source"], shown["target"], shown["directed"], strict=True)
-    words = shown.assign(
-        edge=[edge_text(source, target, bool(directed)) for source, target, directed in triples],
-        share=[f"{100 * share:.0f} %" for share in shown["share"]],
-        reversed=[f"{100 * share:.0f} %" if share else "" for share in shown["reversed"]],
-        p=[f"{p:.2g}" if p == p else "" for p in shown["p_value"]],
-        varies=["yes" if varies else "" for varies in shown["varies"]],
-        changes_with=[feature or "" for feature in shown["changes_with"]],
-    ).rename(columns={"changes_with": "changes with"})
-    columns = ["edge", "share", "reversed", "weight", "spread", "p", "varies", "changes with"]
     more = f" The {len(shown)} strongest of {len(table)}; model.summary() has all." if len(shown) < len(table) else ""
     return [
         page.heading("What changes with the context"),
         page.paragraph(sentence),
-        page.table(words[columns]),
-        page.paragraph(f"{SUMMARY_EXPLAINED}{more}"),
+        page.table(readable_table(shown)),
+        page.paragraph(f"{EXPLAINED_SUMMARY}{more}"),
     ]
 
 
