@@ -257,6 +257,8 @@ class BootstrapDAG(GraphEstimator):
         array of shape (n, p, p)
             Those of the fit to all rows, or of the consensus if the model selects it.
         """
+        if mask is None:
+            return super().adjacency(Z, standardised)
         given = self._parts(Z, mask)
         return np.concatenate([self._weights(*part) for part in given]) * self._unit(standardised)
 
