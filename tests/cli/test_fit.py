@@ -447,6 +447,25 @@ def test_a_bootstrap_is_that_of_the_library(table, tmp_path, monkeypatch):
     sentence = "Of {} edges, {} are sure (probability at least 0.9), {} likely (at least 0.5) and {} doubtful."
     assert sentence.format(len(P), *counts) in result.stdout
     assert "(selection: 'relaxed';" in result.stdout
+    assert result.stdout.index("are sure (probability") < result.stdout.index("BootstrapDAG in ")
+    assert result.stdout.count("are sure (probability") == 1
+
+
+def test_a_quiet_fit_with_a_number_of_processes(monkeypatch):
+    seen = []
+
+    def solve(problems, n_jobs, scheduler, folder, report):
+        seen.append(n_jobs)
+        return [resamples._solve(index, problem)[1] for index, problem in enumerate(problems)]
+
+    monkeypatch.setattr("contextualdag.estimators.bootstrap.solve_resamples", solve)
+    result = invoke(*FIXED, "--jobs", 3, "--quiet")
+    assert result.exit_code == 0, result.output
+    assert seen == [3]
+    assert "Fitting" not in result.stderr
+    assert "Model: model" in result.stdout
+    for more in (["--jobs", 2], ["--bootstrap", 2, "--jobs", 2, "--scheduler", "tcp://a:1"]):
+        assert "--jobs" in words(invoke("data.csv", "--method", "fixed", "--out", "other", *more))
 
 
 @pytest.mark.slow

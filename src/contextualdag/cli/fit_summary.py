@@ -41,7 +41,7 @@ def summarise(model: "GraphEstimator", data: "FitData", out: Path, seconds: floa
 
     from contextualdag.estimators import BootstrapDAG
     from contextualdag.estimators.poor_fit import poor_fit
-    from contextualdag.estimators.remarks import remarks
+    from contextualdag.estimators.remarks import remarks, sureness
     from contextualdag.estimators.summary import for_json, in_words
 
     contexts = model.typical_context() if data.Z is None else data.Z
@@ -79,6 +79,7 @@ def summarise(model: "GraphEstimator", data: "FitData", out: Path, seconds: floa
         },
         "context_test": None if model.context_test_ is None else asdict(model.context_test_),
         "poor_fit": poor_fit(model),
+        "sureness": sureness(model),
         "summary": for_json(model),
         "summary_in_words": in_words(model),
         "remarks": remarks(model, first_row=1),
@@ -99,6 +100,8 @@ def show(summary: dict[str, Any]) -> None:
         say(f"Warning: {sentence}")
     if summary["summary_in_words"]:
         say(summary["summary_in_words"])
+    for sentence in summary["sureness"]:
+        say(sentence)
     dropped = f", {summary['rows_dropped']} with missing values dropped" if summary["rows_dropped"] else ""
     halves = f" and {summary['half_samples']} halves of them" if summary["half_samples"] else ""
     say(f"{summary['estimator']} in {summary['seconds']:g} s from {summary['rows']} rows{dropped}{halves}.")
@@ -127,7 +130,8 @@ def show(summary: dict[str, Any]) -> None:
             "(they were also used to select the sparsity, so it may be a little lower on new rows)."
         )
     for remark in summary["remarks"]:
-        say(remark)
+        if remark not in summary["sureness"]:  # said already
+            say(remark)
     say(f"Model: {summary['model']}")
     say("Next:")
     there = {command.__name__ for command in COMMANDS}

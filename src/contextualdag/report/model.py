@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from contextualdag.effects import total_effects
 from contextualdag.estimators.bootstrap import BootstrapDAG
 from contextualdag.estimators.poor_fit import poor_fit
 from contextualdag.estimators.readable import in_words, readable
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from contextualdag.estimators.base import GraphEstimator
 
 TYPICAL = {"low values": 0.1, "middle values": 0.5, "high values": 0.9}
+LEVEL = 0.9  # of intervals of effects
 N_EDGES, N_DRAWN_EDGES, N_SUMMARISED = 12, 4, 25
 HOW_TO_SEE_ALL = (
     "This page shows these; for all of them write it with contextualdag report --explained 1, or of "
@@ -118,6 +120,7 @@ def write_model_report(
         *_asked_for(model, contexts),
         *_varying(model, W, drawn),
         *_reversals(model, drawn),
+        *_effects(model),
         *_sparsity(model, W),
         *_path(model),
         *_data(whole),
@@ -300,6 +303,35 @@ def _reversals(model: "GraphEstimator", drawn: "pandas.DataFrame") -> list[str]:
     plot_order_flips(model, drawn, ax=figure.subplots())
     caption = "Pairs whose edge has one direction in some contexts and the other in others: share of the contexts drawn."
     return [page.heading("Edges that reverse"), page.picture(figure, caption)]
+
+
+def _effects(model: "GraphEstimator") -> list[str]:
+    """The strongest total effects in a typical context, with intervals if the model tells them."""
+    import pandas as pd
+
+    context = model.typical_context()
+    T, W = total_effects(model.adjacency(context))[0], model.adjacency(context)[0]
+    pairs = sorted(np.argwhere(T).tolist(), key=lambda pair: -abs((T * units(model))[*pair]))[:N_EDGES]
+    if not pairs:
+        return []
+    columns: dict[str, list[object]] = {
+        "effect": [f"{model.names_[j]} on {model.names_[k]}" for j, k in pairs],
+        "total": [T[j, k] for j, k in pairs],
+        "direct": [W[j, k] for j, k in pairs],
+    }
+    said = "Of a difference of one in the first variable, set by an intervention, over all directed paths; direct: the edge."
+    if isinstance(model, BootstrapDAG):
+        low, high = model.effect_intervals(context, LEVEL)
+        columns |= {name: [bound[0, j, k] for j, k in pairs] for name, bound in (("low", low), ("high", high))}
+        said += f" From low to high: a {100 * LEVEL:.0f} % interval of the total effect."
+    if model.undirected_edges_:
+        said += " The data do not tell all directions, so these are the effects of one possible graph."
+    where = " in a typical context" if model.varies_ else ""
+    return [
+        page.heading(f"Strongest effects{where}"),
+        page.table(pd.DataFrame(columns)),
+        page.paragraph(f"{said} They are causal only if the graph is."),
+    ]
 
 
 def _sparsity(model: "GraphEstimator", W: np.ndarray) -> list[str]:
