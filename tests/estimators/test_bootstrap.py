@@ -148,6 +148,16 @@ def test_edges_have_their_probability(model, data):
     assert row["probability"] == P[0, model.names_.index(row["source"]), model.names_.index(row["target"])]
 
 
+def test_notebooks_show_how_sure_edges_are(model, data):
+    table = model.edges(model.typical_context())
+    shown = model._repr_html_()
+    assert "from 6 random halves of the rows" in shown
+    for row in table.itertuples():
+        assert f"{row.source} → {row.target} ({row.probability:.2f})" in shown
+    assert "random halves" not in FixedDAG(random_state=0).fit(data.X)._repr_html_()
+    assert "random halves" not in fixed()._repr_html_()
+
+
 def test_saved_and_loaded(model, data, tmp_path):
     model.save(tmp_path / "model")
     loaded = load_model(tmp_path / "model")
@@ -193,6 +203,7 @@ def test_masks_of_samples_hold_in_every_method(structure, data, tmp_path):
             assert not found[allowed == 0].any()
         assert np.array_equal(W, one.consensus(Z, mask=allowed))
         assert np.allclose(one.adjacency(Z, standardised=True, mask=allowed), W * one.scale_[:, None] / one.scale_)
+        assert "random halves of the rows" in one._repr_html_()
         with pytest.raises(InvalidInputError, match="needs one for new samples too"):
             one.edge_probabilities(Z)
         with pytest.raises(InvalidInputError, match=r"mask must have the shape \(40, 4, 4\)"):

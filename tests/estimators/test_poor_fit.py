@@ -88,3 +88,9 @@ def test_it_is_first_in_the_report(model, tmp_path):
     body = text[text.index("</h1>") :]
     assert body.index("is larger than the variable itself varies") < body.index("<h2>")
     assert body.index("is larger than the variable itself varies") < body.index("FixedDAG of 4 variables")
+
+
+def test_notebooks_show_it(model):
+    loud = as_if(model, noise_scale_=model.scale_ * [0.9, 2, 0.9, 0.9])
+    assert "is larger than the variable itself varies" in loud._repr_html_()
+    assert "warning" not in model._repr_html_()

@@ -479,6 +479,10 @@ class GraphEstimator(NotebookSummary, Summary, Pictures, Effects, Doors, BaseEst
         graphs = self._solution.graphs(scaling.contexts(Z), None if mask is None else scaling.tensor(mask))
         return scaling.weights(graphs.double().cpu().numpy()) + 0.0  # no negative zeros
 
+    def _edge_probabilities(self, Z: Array) -> Array | None:
+        """Probabilities (p, p) of the edges of one encoded context (1, m), as in `edges`; None if the model tells none."""
+        return None
+
     def _undirected(self) -> Flags:
         """Pairs (p, p), in both orders, with an edge whose direction neither the data nor the allowed edges tell."""
         if self._solution.varies or self.noise_ == EQUAL:

@@ -31,6 +31,7 @@ from contextualdag.estimators.resamples import solve_resamples
 from contextualdag.estimators.saving import METADATA
 from contextualdag.estimators.sorted import SortedDAG
 from contextualdag.estimators.summary import learn_variation
+from contextualdag.export import edge_text
 from contextualdag.files import in_use
 from contextualdag.progress import ProgressDisplay
 from contextualdag.projection import Order
@@ -468,6 +469,18 @@ class BootstrapDAG(GraphEstimator):
         edges = cpdag(W[:1]) & allowed  # the same graph in all contexts
         votes: Array = np.where(edges & edges.transpose(0, 2, 1), 0.5, edges.astype(np.float64))
         return np.broadcast_to(votes, W.shape)
+
+    def _edge_probabilities(self, Z: Array) -> Array:
+        P: Array = self._probabilities(Z, None, True)[0]
+        return P + P.T * self._undirected()
+
+    def _surest_edges(self) -> list[str]:
+        """The edges of a typical context with their probabilities, the surest first; none where a mask would be needed."""
+        if isinstance(self.estimator, SortedDAG) and self.estimator.order is None:
+            return []
+        table = self.edges(self.typical_context()).sort_values("probability", ascending=False, kind="stable")
+        rows = table[["source", "target", "directed", "probability"]].itertuples(index=False)
+        return [f"{edge_text(*edge)} ({probability:.2f})" for *edge, probability in rows]
 
     def _probabilities(self, Z: Array, mask: Array | None, calibrate: bool) -> Array:
         shares = self._shares(self._graphs(Z, mask))
