@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from contextualdag.checks import is_integer, listed, shown
+from contextualdag.checks import is_integer, listed, shown, two_meanings
 from contextualdag.columns import as_array
 from contextualdag.errors import InvalidInputError, InvalidParameterError
 from contextualdag.estimators.base import GraphEstimator
@@ -246,6 +246,9 @@ batch_size, validation_fraction, device, random_state, verbose
 def _ranks(order: Sequence[str | int], names: list[str]) -> Array:
     """Position of every variable in the order."""
     nodes = list(order) if isinstance(order, Iterable) else []
+    for node in nodes:
+        if is_integer(node) and (unclear := two_meanings(int(node), names)):
+            raise InvalidParameterError(f"The 'order' parameter of SortedDAG is unclear: {unclear}")
     positions = [names.index(node) if isinstance(node, str) and node in names else node for node in nodes]
     if not all(map(is_integer, positions)) or sorted(map(int, positions)) != list(range(len(names))):
         raise InvalidParameterError(
