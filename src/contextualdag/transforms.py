@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from contextualdag.checks import did_you_mean, is_one_of, listed, require, shown
+from contextualdag.checks import did_you_mean, is_one_of, listed, require, shown, two_meanings
 from contextualdag.errors import InvalidInputError, InvalidParameterError
 
 Array = NDArray[np.float64]
@@ -247,6 +247,8 @@ def _by_position(wanted: str | Mapping[Any, str], names: Sequence[str]) -> dict[
             position = list(names).index(name)
         elif str(name).isdecimal() and int(name) < len(names):  # text in models that were saved, as JSON has no other keys
             position = int(name)
+            if unclear := two_meanings(position, names):
+                raise InvalidParameterError(f"The 'transform' parameter is unclear: {unclear}")
         else:
             raise InvalidParameterError(
                 f"The 'transform' parameter names {shown(name)}, which is not a variable.{did_you_mean(name, names)} The "

@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from contextualdag import BootstrapDAG, ClusteredDAG, ContextualDAG, FixedDAG, files
 from contextualdag.cli import app, fit
 from contextualdag.datasets import make_varying_dag
-from contextualdag.estimators import load_model, resamples
+from contextualdag.estimators import load_model, poor_fit, resamples
 from contextualdag.estimators.summary import in_words
 from contextualdag.files import in_use
 
@@ -131,9 +131,9 @@ def test_what_people_read():
     assert result.exit_code == 0, result.output
     assert result.stderr == "Fitting 4 variables in 150 rows with 1 context feature ...\n"
     lines = result.stdout.splitlines()
-    assert lines[1] == "Variables (4): mood, sleep, stress, site"
-    assert lines[2] == "Context (1): age"
-    assert lines[3] == "Not used, because they are not numeric or have no name: unnamed column 1, name"
+    assert lines[2] == "Variables (4): mood, sleep, stress, site"
+    assert lines[3] == "Context (1): age"
+    assert lines[4] == "Not used, because they are not numeric or have no name: unnamed column 1, name"
     assert result.stdout.count("selected") == 1
     assert "Explained variance of the 30 held-out rows: " in result.stdout
     assert "Model: my model\n" in result.stdout
@@ -142,7 +142,17 @@ def test_what_people_read():
     assert isinstance(model, ClusteredDAG)
     assert model.n_clusters == 2
     assert re.match(r"Of \d edges ", in_words(model))
-    assert in_words(model) in lines
+    assert lines[0] == in_words(model)
+
+
+def test_a_fit_that_is_worse_than_no_model_is_said_first(monkeypatch):
+    monkeypatch.setattr(poor_fit, "_worse_than_means", lambda model: ["It is worse than no model."])
+    result = invoke("data.csv", "--context", "age", "--method", "fixed", "--out", "model")
+    assert result.exit_code == 0, result.output
+    assert "Warning: It is worse than no model.\n" in result.stderr
+    assert result.stdout.startswith("Warning: It is worse than no model.\n")
+    summary = json.loads(invoke("data.csv", "--context", "age", "--method", "fixed", "--out", "m2", "--json").stdout)
+    assert summary["poor_fit"] == ["It is worse than no model."]
 
 
 def test_settings_reach_the_estimator():
@@ -445,6 +455,25 @@ def test_a_bootstrap_is_that_of_the_library(table, tmp_path, monkeypatch):
     sentence = "Of {} edges, {} are sure (probability at least 0.9), {} likely (at least 0.5) and {} doubtful."
     assert sentence.format(len(P), *counts) in result.stdout
     assert "(selection: 'relaxed';" in result.stdout
+    assert result.stdout.index("are sure (probability") < result.stdout.index("BootstrapDAG in ")
+    assert result.stdout.count("are sure (probability") == 1
+
+
+def test_a_quiet_fit_with_a_number_of_processes(monkeypatch):
+    seen = []
+
+    def solve(problems, n_jobs, scheduler, folder, report):
+        seen.append(n_jobs)
+        return [resamples._solve(index, problem)[1] for index, problem in enumerate(problems)]
+
+    monkeypatch.setattr("contextualdag.estimators.bootstrap.solve_resamples", solve)
+    result = invoke(*FIXED, "--jobs", 3, "--quiet")
+    assert result.exit_code == 0, result.output
+    assert seen == [3]
+    assert "Fitting" not in result.stderr
+    assert "Model: model" in result.stdout
+    for more in (["--jobs", 2], ["--bootstrap", 2, "--jobs", 2, "--scheduler", "tcp://a:1"]):
+        assert "--jobs" in words(invoke("data.csv", "--method", "fixed", "--out", "other", *more))
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ from contextualdag.cli.options import (
     DecimalOption,
     DelimiterOption,
     OverwriteOption,
+    QuietOption,
     check_device,
     read_periods,
     read_transforms,
@@ -157,6 +158,10 @@ def fit(
             metavar="ADDRESS", help="Address of a Dask scheduler, such as tcp://10.0.0.5:8786, for --bootstrap to run on."
         ),
     ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", show_default="all cores", help="Number of processes for --bootstrap."),
+    ] = None,
     interventions: InterventionsOption = None,
     weight: WeightOption = None,
     groups: GroupsOption = None,
@@ -189,6 +194,7 @@ def fit(
     delimiter: DelimiterOption = None,
     decimal: DecimalOption = ".",
     overwrite: OverwriteOption = False,
+    quiet: QuietOption = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
     """Learn the graphs of a table and save the model.
@@ -218,8 +224,11 @@ def fit(
         raise typer.BadParameter("Give --selection or --edges, not both.", param_hint="--edges")
     if bootstrap is not None and bootstrap < 2:
         raise typer.BadParameter(f"At least 2 halves of the rows are needed. Got {bootstrap}.", param_hint="--bootstrap")
-    if scheduler is not None and bootstrap is None:
-        raise typer.BadParameter("This option is for --bootstrap, which is not given.", param_hint="--scheduler")
+    for value, option in ((scheduler, "--scheduler"), (jobs, "--jobs")):
+        if value is not None and bootstrap is None:
+            raise typer.BadParameter("This option is for --bootstrap, which is not given.", param_hint=option)
+    if scheduler is not None and jobs is not None:
+        raise typer.BadParameter("The workers of --scheduler fit the halves; leave one of the two out.", param_hint="--jobs")
     if not 0 < validation_fraction < 1:
         raise typer.BadParameter("A number between 0 and 1 was expected.", param_hint="--validation-fraction")
     settings |= {"selection": edges if edges is not None else selection or "relaxed"}
@@ -253,14 +262,16 @@ def fit(
         raise typer.BadParameter(
             f"A graph of {len(chosen.X.columns)} variables has at most {most} edges. Got {edges:g}.", param_hint="--edges"
         )
+    if quiet and method == "contextual":
+        settings["verbose"] = False
     model = _estimator(method, settings)
     if bootstrap is not None:
         from contextualdag.estimators import BootstrapDAG
 
-        model = BootstrapDAG(model, n_resamples=bootstrap, scheduler=scheduler)
+        model = BootstrapDAG(model, n_resamples=bootstrap, n_jobs=jobs, scheduler=scheduler, verbose=not quiet)
     begun = time.monotonic()
     with _warnings_as_lines():
-        _fit_and_save(model, chosen, out, overwrite)
+        _fit_and_save(model, chosen, out, overwrite, quiet)
     summary = summarise(model, chosen, out, time.monotonic() - begun)
     if as_json:
         typer.echo(json.dumps(summary, indent=2, allow_nan=False))
@@ -406,23 +417,24 @@ def _estimator(method: Method, settings: dict[str, Any]) -> "GraphEstimator":
     return ContextualDAG(**settings) if method == "contextual" else FixedDAG(**settings)
 
 
-def _fit_and_save(model: "GraphEstimator", data: "FitData", out: Path, overwrite: bool) -> None:
+def _fit_and_save(model: "GraphEstimator", data: "FitData", out: Path, overwrite: bool, quiet: bool) -> None:
     """Fit and save, while no other process fits into the same folder."""
     from contextualdag.files import in_use
 
     with in_use(out):
         _check_folder(out, overwrite)  # another process may have saved there meanwhile
-        _fit_in_folder(model, data, out)
+        _fit_in_folder(model, data, out, quiet)
 
 
-def _fit_in_folder(model: "GraphEstimator", data: "FitData", out: Path) -> None:
+def _fit_in_folder(model: "GraphEstimator", data: "FitData", out: Path, quiet: bool) -> None:
     """Fit and save, with a checkpoint next to the model if the fit takes long; it is removed once the model is saved."""
     from contextualdag.cli.outcome import Stopped, resumable
     from contextualdag.estimators import BootstrapDAG, ContextualDAG
 
     n_features = 0 if data.Z is None else data.Z.shape[1]
     context = {0: "no context", 1: "1 context feature"}.get(n_features, f"{n_features} context features")
-    typer.echo(f"Fitting {data.X.shape[1]} variables in {len(data.X)} rows with {context} ...", err=True)
+    if not quiet:
+        typer.echo(f"Fitting {data.X.shape[1]} variables in {len(data.X)} rows with {context} ...", err=True)
     if not isinstance(model, ContextualDAG | BootstrapDAG):
         with resumable("Nothing was written; run the same command to start again."):
             model.fit(data.X, data.Z, **data.more)

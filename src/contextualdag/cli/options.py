@@ -28,6 +28,7 @@ ExplainedOption = Annotated[
     ),
 ]
 OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", help="Show no progress; warnings and results are still shown.")]
 DelimiterOption = Annotated[
     str | None,
     typer.Option(metavar="SIGN", show_default="comma; tab for .tsv", help="Column separator of a CSV; tab for a tab."),

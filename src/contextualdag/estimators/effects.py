@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contextualdag.checks import did_you_mean, generator, is_count, is_finite, is_flag, is_integer, listed, require
+from contextualdag.checks import (
+    did_you_mean,
+    generator,
+    is_count,
+    is_finite,
+    is_flag,
+    is_integer,
+    listed,
+    require,
+    two_meanings,
+)
 from contextualdag.effects import effects_of, means_under, sample_under, total_effects
 from contextualdag.errors import InvalidInputError
 from contextualdag.tables import Array, Flags
@@ -276,6 +286,8 @@ class Effects:
                 f"{what} must be the name of a variable, or a position from 0 to {len(self.names_) - 1}. Got {variable!r} "
                 f"instead. {known}"
             )
+        if unclear := two_meanings(int(variable), self.names_):
+            raise InvalidInputError(f"{what}: {unclear}")
         return int(variable)
 
     def _values(self, interventions: Any, n: int) -> dict[int, Array]:

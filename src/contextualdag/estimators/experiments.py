@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from contextualdag.checks import did_you_mean, is_integer, listed, shown
+from contextualdag.checks import did_you_mean, is_integer, listed, shown, two_meanings
 from contextualdag.columns import as_floats, columns, has_names, is_flags, is_missing, is_numeric, vector
 from contextualdag.errors import InvalidInputError
 from contextualdag.tables import MOST, Array, Flags, check_aligned
@@ -349,6 +349,8 @@ def _targets(given: Any, n: int, names: Sequence[str], what: str) -> Flags:
             if isinstance(target, str) and target in names:
                 mask[row, names.index(target)] = True
             elif is_integer(target) and not _is_flag(target) and 0 <= target < len(names):
+                if unclear := two_meanings(int(target), names):
+                    raise InvalidInputError(f"{what} are unclear in row {row}: {unclear}")
                 mask[row, int(target)] = True
             else:
                 unknown[_in_words(target)] += 1

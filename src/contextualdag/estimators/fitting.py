@@ -20,6 +20,7 @@ from contextualdag.errors import InvalidInputError, InvalidParameterError
 from contextualdag.estimators.experiments import Known, complete, read_known, rows_that_count, with_flags_as_tables
 from contextualdag.estimators.groups import check_number, read_groups
 from contextualdag.estimators.imputation import IMPUTE, check_enough_observed, filled_by_context
+from contextualdag.estimators.poor_fit import warn_of_poor_fit
 from contextualdag.estimators.progress import FitProgress
 from contextualdag.estimators.rows_of_fit import RowsOfFit
 from contextualdag.estimators.scaling import EXACT, Preparation, Scaling, location_and_scale
@@ -105,6 +106,7 @@ def fit_together(models: Sequence["GraphEstimator"], tables: Sequence[Mapping[st
                 outcomes |= dict(zip(group, learn(problems), strict=True))
     for index, model in enumerate(models):
         _keep(model, prepared[index], outcomes[index])
+        warn_of_poor_fit(model)
 
 
 def fit_prepared(model: "GraphEstimator", prepared: "Prepared") -> Outcome:
@@ -112,6 +114,7 @@ def fit_prepared(model: "GraphEstimator", prepared: "Prepared") -> Outcome:
     with _progress(model) as progress, _own_random_numbers(prepared.scaling.device):
         (outcome,) = learn([replace(prepared.problem, observer=progress)])
     _keep(model, prepared, outcome)
+    warn_of_poor_fit(model)
     return outcome
 
 
@@ -371,7 +374,10 @@ def _keep(model: "GraphEstimator", prepared: Prepared, outcome: Outcome) -> None
     model._preparation = Preparation(names, contexts, scaling, outcome.mean_network, transforms)
     model._solution = choice.solution
     model.names_, model.n_samples_, model.rows_ = prepared.names, prepared.n_samples, prepared.rows
-    model._explained, model.n_held_out_ = outcome.explained.numpy(), outcome.n_held_out
+    # Of a column that does not vary there is nothing to explain, whatever rounding leaves of it.
+    moves = varying(prepared.X)
+    model._explained = np.where(moves[:, None], outcome.explained.numpy(), np.nan)
+    model.n_held_out_ = outcome.n_held_out
     train = outcome.split.train
     left = torch.from_numpy(model._residuals(prepared.X, prepared.Z, prepared.mask))
     model.noise_scale_ = residual_scales(left, train.to("cpu")).numpy()
