@@ -1,8 +1,10 @@
 """From the user's tables to checked arrays, with names kept."""
 
+import bisect
+import itertools
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
@@ -10,6 +12,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from contextualdag.checks import shown
 from contextualdag.columns import as_floats, check_meaning, columns, described, has_names, is_date, is_flags, is_numeric
 from contextualdag.errors import InvalidInputError
 
@@ -135,15 +138,31 @@ def check_scaled(scaled: Array, names: Sequence[str], what: str) -> None:
             )
 
 
-def check_aligned(X: Any, Z: Any, name: str = "X", other: str = "Z", depth: int = 5) -> None:
+def check_aligned(tables: Mapping[str, Any], depth: int = 5) -> None:
     """Raise if data frames or series of pandas have labels of rows that disagree: rows would be paired by position.
 
-    Labels that only count rows from zero say nothing and agree with all, unless they are the same labels in another order.
-    There is a warning if some of them are labels of other rows of the other table; the user is so many calls away from it.
+    Each table is compared with those before it. Labels that only count rows from zero say nothing and agree with all, unless
+    they are the same labels in another order. There is a warning if some of them are labels of other rows of the other
+    table; the user is so many calls away from it.
+
+    Parameters
+    ----------
+    tables : mapping
+        The tables by the names of the arguments. What is not of pandas has no labels, and agrees with all.
+    depth : int, default=5
+        Calls between the user's and the warning.
     """
-    if not all(nw.dependencies.is_pandas_dataframe(one) or nw.dependencies.is_pandas_series(one) for one in (X, Z)):
-        return
-    left, right = X.index, Z.index
+    indexed = {
+        name: table.index
+        for name, table in tables.items()
+        if nw.dependencies.is_pandas_dataframe(table) or nw.dependencies.is_pandas_series(table)
+    }
+    for (name, left), (other, right) in itertools.combinations(indexed.items(), 2):
+        _check_labels(left, right, name, other, depth + 1)
+
+
+def _check_labels(left: Any, right: Any, name: str, other: str, depth: int) -> None:
+    """Raise, or warn, if the indexes of two tables disagree."""
     if len(left) != len(right) or left.equals(right):
         return
     same = left.nlevels == right.nlevels and bool(left.isin(right).all() and right.isin(left).all())
@@ -160,11 +179,23 @@ def check_aligned(X: Any, Z: Any, name: str = "X", other: str = "Z", depth: int 
                 stacklevel=depth,
             )
         return
+    row = bisect.bisect_left(range(len(left)), True, key=lambda row: not left[: row + 1].equals(right[: row + 1]))
     how = "hold the same labels in another order" if same else "hold different labels"
+    by_label = f"{other} = {other}.loc[{name}.index]"
+    if not same:
+        by_label = f"{name}, {other} = {name}.align({other}, join='inner', axis=0), which keeps the rows that both have"
     raise InvalidInputError(
-        f"The indexes of {name} and {other} {how}, so it is unclear which rows belong together. Align them: {other} = "
-        f"{other}.loc[{name}.index]; or, if rows belong together by position, call reset_index(drop=True) on both."
+        f"The indexes of {name} and {other} {how}, so it is unclear which rows belong together: row {row}, counted from 0, "
+        f"is {_label(left[row])} in {name} and {_label(right[row])} in {other}. Align them: {by_label}; or, if rows belong "
+        "together by position, call reset_index(drop=True) on both."
     )
+
+
+def _label(label: Any) -> str:
+    """A label of a row as an error message shows it, numbers of NumPy without their type."""
+    if isinstance(label, tuple):
+        return f"({', '.join(map(_label, label))})"
+    return shown(label.item() if isinstance(label, np.generic) else label, 40)
 
 
 def _only_counts(index: Any) -> bool:

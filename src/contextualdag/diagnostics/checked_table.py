@@ -72,8 +72,7 @@ class CheckedTable:
         """From the user's tables; raises what a fit would, but not for missing values of X."""
         check_transform(transform, "check_table")
         _check_cyclic(cyclic)
-        check_aligned(X, Z)
-        check_aligned(X, groups, other="groups")
+        check_aligned({"X": X, "Z": Z, "groups": groups})
         values, names = read_variables(X, with_missing=True)
         if Z is None and cyclic:
             raise InvalidParameterError(f"The 'cyclic' parameter names {listed(list(cyclic))}, but there is no context (Z).")

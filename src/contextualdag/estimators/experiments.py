@@ -120,7 +120,7 @@ def _flags_as_table(given: Mapping[Any, Any], X: Any, what: str, table: str) -> 
     columns, n = {}, n_rows(X)
     for name, flags in given.items():
         entry = f"{what}[{name!r}]"
-        check_aligned(X, flags, table, entry)
+        check_aligned({table: X, entry: flags})
         columns[str(name)] = column = vector(flags, entry)
         if len(column) != n:
             raise InvalidInputError(f"{entry} must hold a flag for each of the {n} rows of {table}. Got {len(column)}.")

@@ -183,10 +183,11 @@ def prepare(model: "GraphEstimator", tables: Tables) -> Prepared:
     rng = np.random.default_rng(secrets.randbits(63) if entropy is None else entropy)
 
     tables = with_flags_as_tables(tables)
-    for name in ("Z", "interventions", "sample_weight", "groups"):
-        check_aligned(tables.X, getattr(tables, name), "X", name)
-    for name in ("Z_val", "interventions_val", "sample_weight_val"):
-        check_aligned(tables.X_val, getattr(tables, name), "X_val", name)
+    for names_of_tables in (
+        ("X", "Z", "interventions", "sample_weight", "groups"),
+        ("X_val", "Z_val", "interventions_val", "sample_weight_val"),
+    ):
+        check_aligned({name: getattr(tables, name) for name in names_of_tables})
     tables, weight, weight_val, numbers = rows_that_count(tables)
     X, names = read_variables(tables.X, with_missing=model.missing == IMPUTE)
     transforms = Transforms.learn(X, names, model.get_params(deep=False)["transform"])
