@@ -224,8 +224,8 @@ def test_numbers_and_truth_values_that_are_categories():
         (pd.to_timedelta(np.arange(9), unit="h"), "'z' holds dates"),
         ([f"2020-01-0{k}" for k in range(1, 10)], "has 9 different values in 9 rows.* too many .* a date as days since"),
         ([f"person {k}" for k in range(9)], r"has 9 different values in 9 rows.* code it as a number\.$"),
-        (["a", pd.NA, "b"], r"Column 'z' has 1 missing value\. Fill it in or drop this row\."),
-        (["a", pd.NA, "b", None], r"Column 'z' has 2 missing values\. Fill them in or drop these rows\."),
+        (["a", pd.NA, "b"], r"how many: 'z' \(1\)\. 1 of 3 rows lack a context"),
+        (["a", pd.NA, "b", None], r"how many: 'z' \(2\)\. 2 of 4 rows lack a context"),
     ],
 )
 def test_columns_that_are_no_context(column, sentence):

@@ -8,7 +8,7 @@ period, categories by name.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +29,15 @@ from contextualdag.columns import (
     is_numeric,
 )
 from contextualdag.errors import InvalidInputError, InvalidParameterError
-from contextualdag.tables import Array, category_levels, check_finite, check_size, too_many_categories, varying
+from contextualdag.tables import (
+    Array,
+    category_levels,
+    check_complete,
+    check_finite,
+    check_size,
+    too_many_categories,
+    varying,
+)
 
 if TYPE_CHECKING:
     import pandas
@@ -130,6 +138,7 @@ class ContextEncoder:
     def learn(cls, Z: Any, cyclic: Mapping[str, float] | None = None) -> "ContextEncoder":
         """Take names and categories from the training data, and periods from the parameter `cyclic`."""
         found, names = columns(Z, "Z", "z")
+        _check_complete(found, names, "Z")
         levels = category_levels(Z)
         kinds: list[tuple[str, ...] | None] = []
         for name, column in zip(names, found, strict=True):
@@ -138,7 +147,6 @@ class ContextEncoder:
             if is_numeric(column) and name not in levels:
                 kinds.append(None)
                 continue
-            _check_complete(column, name)
             given, is_ordered = levels.get(name, ((), False))
             kinds.append(given if is_ordered else _learn_categories(column, name))
         ordered = frozenset(name for name, (_, is_ordered) in levels.items() if is_ordered)
@@ -194,35 +202,36 @@ class ContextEncoder:
         places = zip(self.names, ends, widths, strict=True)
         return {name: tuple(range(end - width, end)) for name, end, width in places}
 
-    def encode(self, Z: Any) -> Array:
-        """Z as an array (n, m) of finite numbers."""
+    def encode(self, Z: Any, what: str = "Z") -> Array:
+        """Z as an array (n, m) of finite numbers; errors call it `what`."""
         if not self.names:
             return np.zeros((len(Z), 0))
-        found, names = columns(Z, "Z", "z")
+        found, names = columns(Z, what, "z")
         if has_names(Z):
             missing = [name for name in self.names if name not in names]
             if missing:
                 raise InvalidInputError(
-                    f"Z lacks the context columns {missing}. The model was fitted on {list(self.names)}."
+                    f"{what} lacks the context columns {missing}. The model was fitted on {list(self.names)}."
                 )
             found = [found[names.index(name)] for name in self.names]
         elif len(found) != len(self.names):
             raise InvalidInputError(
-                f"Z has {len(found)} columns; the model was fitted on {len(self.names)}: {list(self.names)}."
+                f"{what} has {len(found)} columns; the model was fitted on {len(self.names)}: {list(self.names)}."
             )
+        _check_complete(found, self.names, what)
         encoded: list[NDArray[Any]] = []
         for name, categories, column in zip(self.names, self.categories, found, strict=True):
-            check_meaning(column, name, "Z")
+            check_meaning(column, name, what)
             if name in self.cycles:
-                encoded += _sine_and_cosine(_number(column, name), name, self.cycles[name][1])
+                encoded += _sine_and_cosine(_number(column, name), name, what, self.cycles[name][1])
             elif categories is None:
                 encoded.append(_number(column, name))
             else:
                 codes = _codes(column, name, categories)
                 encoded += [codes] if name in self.ordered else [codes == code for code in range(len(categories))]
         array = np.stack(encoded, axis=1).astype(np.float64)
-        check_finite(array, self.feature_names, "Z")
-        check_size(array, self.feature_names, "Z")
+        check_finite(array, self.feature_names, what)
+        check_size(array, self.feature_names, what)
         return array
 
 
@@ -314,13 +323,23 @@ def _meaning(text: str) -> float | None:
         return None
 
 
-def _check_complete(column: NDArray[Any], name: str) -> None:
-    missing = sum(is_missing(value) for value in column)
+def _check_complete(found: Sequence[NDArray[Any]], names: Sequence[str], what: str) -> None:
+    """Raise if values are missing: a row without a context has no graph."""
+    holes = [
+        np.isnan(column) if column.dtype.kind in "biuf" else np.array([is_missing(value) for value in column], dtype=bool)
+        for column in found
+    ]
+    missing = {name: int(hole.sum()) for name, hole in zip(names, holes, strict=True) if hole.any()}
     if missing:
-        what = "1 missing value. Fill it in or drop this row."
-        if missing > 1:
-            what = f"{missing} missing values. Fill them in or drop these rows."
-        raise InvalidInputError(f"Z must be complete. Column '{name}' has {what}")
+        rows, n = int(np.logical_or.reduce(holes).sum()), len(holes[0])
+        X = what.replace("Z", "X")
+        check_complete(
+            missing,
+            n,
+            what,
+            f"{rows} of {n} rows lack a context, without which a row has no graph. Fill it in, or drop these rows; in "
+            f"pandas: known = {what}.notna().all(axis=1), then {X}[known] and {what}[known].",
+        )
 
 
 def _refuse_dates(column: NDArray[Any], name: str) -> None:
@@ -372,8 +391,8 @@ def _wrapped(values: Array, cycle: tuple[float, float]) -> Array:
     return wrapped
 
 
-def _sine_and_cosine(values: Array, name: str, period: float) -> list[NDArray[Any]]:
-    check_finite(values[:, None], [name], "Z")
+def _sine_and_cosine(values: Array, name: str, what: str, period: float) -> list[NDArray[Any]]:
+    check_finite(values[:, None], [name], what)
     angle = 2 * np.pi * (np.mod(values, period) / period)
     return [np.round(np.sin(angle), DIGITS), np.round(np.cos(angle), DIGITS)]
 
@@ -388,7 +407,6 @@ def _number(column: NDArray[Any], name: str) -> Array:
 
 def _codes(column: NDArray[Any], name: str, categories: tuple[str, ...]) -> NDArray[np.int64]:
     """Places of values among the categories."""
-    _check_complete(column, name)
     values = as_text(column)
     meant = {value: find_category(value, categories) for value in set(values)}
     unknown = sorted(value for value, category in meant.items() if category is None)

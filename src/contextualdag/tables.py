@@ -12,7 +12,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from contextualdag.checks import shown
+from contextualdag.checks import listed, shown
 from contextualdag.columns import as_floats, check_meaning, columns, described, has_names, is_date, is_flags, is_numeric
 from contextualdag.errors import InvalidInputError
 
@@ -29,36 +29,36 @@ FEW_VALUES = 3  # which may all be different without being too many categories
 LIKE_A_DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T].*)?")
 
 
-def read_variables(X: Any, with_missing: bool = False) -> tuple[Array, list[str]]:
+def read_variables(X: Any, with_missing: bool = False, what: str = "X") -> tuple[Array, list[str]]:
     """X as an array (n, p) of finite numbers, and the names of its columns (x1, x2, ... for an array).
 
-    True and false are 1 and 0. Missing values, if they are allowed, are NaN.
+    True and false are 1 and 0. Missing values, if they are allowed, are NaN. Errors call the table `what`.
     """
-    found, names = columns(X, "X", "x")
+    found, names = columns(X, what, "x")
     if not found:
-        raise InvalidInputError(f"X has 0 feature(s) (shape=({len(X)}, 0)) while a minimum of 2 is required.")
+        raise InvalidInputError(f"{what} has 0 feature(s) (shape=({len(X)}, 0)) while a minimum of 2 is required.")
     for name, column in zip(names, found, strict=True):
-        check_meaning(column, name, "X")
+        check_meaning(column, name, what)
         if is_date(column):
             raise InvalidInputError(
-                f"X must hold numbers, and its column '{name}' holds dates. Drop it, or code it as a number, such as days "
-                "since a start."
+                f"{what} must hold numbers, and its column '{name}' holds dates. Drop it, or code it as a number, such as "
+                "days since a start."
             )
         if not is_numeric(column) and not is_flags(column):
             raise InvalidInputError(
-                f"X must hold numbers, and its column '{name}' holds {described(column)}. Drop it, code it as a number, or "
-                "pass it as context (Z), where categories are allowed."
+                f"{what} must hold numbers, and its column '{name}' holds {described(column)}. Drop it, code it as a "
+                "number, or pass it as context (Z), where categories are allowed."
             )
     array = np.stack([as_floats(column) for column in found], axis=1)
     known = np.where(np.isnan(array), 0, array) if with_missing else array
-    check_finite(known, names, "X")
-    check_size(known, names, "X")
+    check_finite(known, names, what)
+    check_size(known, names, what)
     return array, names
 
 
 def read_columns(X: Any, names: Sequence[str], what: str, owner: str, with_missing: bool = False) -> Array:
     """The variables of a fit in their order: by name where X has names, by position where it has none."""
-    values, found = read_variables(X, with_missing)
+    values, found = read_variables(X, with_missing, what)
     if len(found) != len(names):
         raise InvalidInputError(
             f"{what} has {len(found)} features, but {owner} is expecting {len(names)} features as input: {list(names)}."
@@ -102,17 +102,42 @@ def varying(values: Array) -> Flags:
     return moves
 
 
-def check_finite(array: Array, names: list[str], what: str) -> None:
+def check_finite(array: Array, names: Sequence[str], what: str) -> None:
     """Raise if numbers are missing or infinite, with the columns and how many each has."""
-    bad = ~np.isfinite(array)
-    if bad.any():
-        counts = {name: int(count) for name, count in zip(names, bad.sum(0), strict=True) if count}
-        listed = ", ".join(f"'{name}' ({count})" for name, count in counts.items())
-        remedy = 'Drop these rows or columns, or let an estimator impute missing values of X: missing="impute".'
+    missing = {name: int(count) for name, count in zip(names, np.isnan(array).sum(0), strict=True) if count}
+    remedy = 'Drop these rows or columns, or let an estimator impute missing values of X: missing="impute".'
+    check_complete(missing, len(array), what, remedy if what.startswith("X") else "Fill them in, or drop these rows.")
+    infinite = {name: int(count) for name, count in zip(names, np.isinf(array).sum(0), strict=True) if count}
+    if infinite:
         raise InvalidInputError(
-            f"{what} must be finite. Columns with NaN or infinity, and how many: {listed}. "
-            f"{remedy if what.startswith('X') else 'Fill them in, or drop these rows or columns.'}"
+            f"{what} must be finite. Columns with infinite values, and how many: {counted(infinite)}. Look for divisions by "
+            "zero and logarithms of it; correct these values, or drop these rows."
         )
+
+
+def check_complete(missing: Mapping[str, int], n: int, what: str, remedy: str) -> None:
+    """Raise if some of the n values of a column are missing, or all of them."""
+    empty = [name for name, count in missing.items() if count == n > 1]
+    if empty:
+        raise InvalidInputError(without_values(empty, n, what))
+    if missing:
+        raise InvalidInputError(
+            f"{what} must be complete. Columns with missing values (NaN), and how many: {counted(missing)}. {remedy}"
+        )
+
+
+def without_values(names: Sequence[str], n: int, what: str) -> str:
+    """A sentence about columns in which all n values are missing."""
+    columns, have, them = ("Column", "has", "it") if len(names) == 1 else ("Columns", "have", "them")
+    return (
+        f"{columns} {listed(names)} of {what} {have} no values: all {n} are missing. Fill {them} in, or fit without {them}."
+    )
+
+
+def counted(counts: Mapping[str, int], most: int = 12) -> str:
+    """Names of columns in quotes, each with a count in brackets, and how many columns there are beyond `most`."""
+    shown_ones = ", ".join(f"'{name}' ({count})" for name, count in list(counts.items())[:most])
+    return shown_ones if len(counts) <= most else f"{shown_ones} and {len(counts) - most} more"
 
 
 def check_size(array: Array, names: list[str], what: str) -> None:

@@ -187,7 +187,9 @@ def test_missing_values(table):
     assert (
         "2 of the 150 rows of holes.csv have missing values, in 'mood' (2), 'age' (1); the first is row 5" in result.stderr
     )
+    assert "A row without a context has no graph, and 1 lacks one." in result.stderr
     assert "--drop-missing" in result.stderr
+    assert "--impute" in result.stderr
     result = invoke(*arguments, "--drop-missing")
     assert result.exit_code == 0, result.output
     assert "from 148 rows, 2 with missing values dropped." in result.stdout

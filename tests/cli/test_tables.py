@@ -224,6 +224,12 @@ def test_missing_values(file):
     assert kept["a"].tolist() == [1, 4]
     with pytest.raises(ContextualDAGError, match=r"All 2 rows of data.csv have missing values"):
         complete_rows([frame.iloc[1:3]], path, True, "")
+    with pytest.raises(
+        ContextualDAGError, match=r"Column 'a' of data.csv has no values: all 4 are missing\. Fill it in, or fit"
+    ):
+        complete_rows([frame.assign(a=np.nan)], path, True, "")
+    with pytest.raises(ContextualDAGError, match=r"Columns 'a', 'b' of data.csv have no values: all 4 are missing\."):
+        complete_rows([frame * np.nan], path, False, "")
 
 
 @pytest.mark.parametrize("written", [("True", "False"), ("TRUE", "FALSE"), ("true", "false")])

@@ -354,12 +354,16 @@ def choose_data(
     Z = pd.DataFrame(features, index=frame.index)
     said = of_rows.read(frame, path)
     remedy = "Fill them, or add --drop-missing to drop these rows."
+    lacking = int(Z.isna().any(axis=1).sum())
+    if lacking:
+        remedy = f"A row without a context has no graph, and {lacking} {'lacks' if lacking == 1 else 'lack'} one. {remedy}"
     needed = [Z, said.drop(columns=of_rows.may_be_empty)]
     if impute:
         Z, _ = complete_rows(needed, path, drop_missing, remedy)
         X = X.loc[Z.index]
     else:
-        X, Z, _ = complete_rows([X, *needed], path, drop_missing, f"{remedy} For variables there is --impute.")
+        more = " Missing values of variables can be filled in by the fit: --impute." if X.isna().any(axis=None) else ""
+        X, Z, _ = complete_rows([X, *needed], path, drop_missing, remedy + more)
     return FitData(X, Z if context else None, len(frame) - len(X), left_out, of_rows.arguments(said.loc[X.index]))
 
 

@@ -16,7 +16,7 @@ from contextualdag.checks import did_you_mean, listed
 from contextualdag.columns import check_meaning, is_date
 from contextualdag.errors import InvalidInputError, PersistenceError
 from contextualdag.export import as_cell, quoting
-from contextualdag.tables import exact_numbers, too_many_categories
+from contextualdag.tables import counted, exact_numbers, too_many_categories, without_values
 
 PARQUET = (".parquet", ".pq")
 NAMELESS = "unnamed column {}"  # row numbers, which programs write in front of a table, have no name in the header
@@ -303,10 +303,15 @@ def complete_rows(tables: Sequence[pd.DataFrame], path: Path, drop: bool, remedy
     if not rows.any():
         return list(tables)
     counts = missing.sum()
-    where = ", ".join(f"'{name}' ({count})" for name, count in counts[counts > 0].head(12).items())
+    empty = list(counts.index[counts == len(rows)])
+    if empty and len(rows) > 1:
+        raise InvalidInputError(without_values(empty, len(rows), str(path)))
+    where = counted(counts[counts > 0].to_dict())
     said = f"{int(rows.sum())} of the {len(rows)} rows of {path} have missing values, in {where}"
     if rows.all():
-        raise InvalidInputError(f"All {len(rows)} rows of {path} have missing values, in {where}.")
+        raise InvalidInputError(
+            f"All {len(rows)} rows of {path} have missing values, in {where}. Leave out columns that miss many."
+        )
     if not drop:
         raise InvalidInputError(f"{said}; the first is row {int(rows.to_numpy().argmax()) + 1} after the header. {remedy}")
     return [table[~rows] for table in tables]

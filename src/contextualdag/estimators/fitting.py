@@ -217,7 +217,7 @@ def prepare(model: "GraphEstimator", tables: Tables) -> Prepared:
     else:
         X_val = read_columns(tables.X_val, names, "X_val", type(model).__name__, with_missing=model.missing == IMPUTE)
         X_val = transforms.forward(X_val, "X_val")
-        Z_val = encoder.encode(X_val if tables.Z is None else tables.Z_val)
+        Z_val = encoder.encode(X_val if tables.Z is None else tables.Z_val, "Z_val")
         check_same_samples(X_val, Z_val)
         if len(X) < 2 or len(X_val) < 1:
             raise InvalidInputError(f"X needs two rows and X_val one at least. Got {len(X)} and {len(X_val)}.")
