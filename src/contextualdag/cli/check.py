@@ -10,7 +10,7 @@ from contextualdag.cli.options import DecimalOption, DelimiterOption, read_perio
 from contextualdag.cli.row_columns import RowColumns
 
 if TYPE_CHECKING:
-    from contextualdag.cli.fit import FitData
+    from contextualdag.cli.fit_data import FitData
     from contextualdag.diagnostics import Finding
     from contextualdag.estimators.base import GraphEstimator
 
@@ -85,7 +85,7 @@ def check(
     import json
 
     from contextualdag.cli.contexts import load_model
-    from contextualdag.cli.fit import _check_periods, choose_data
+    from contextualdag.cli.fit_data import check_periods, choose_data
     from contextualdag.cli.tables import read_table
     from contextualdag.diagnostics import check_table
 
@@ -101,7 +101,7 @@ def check(
         periods = periods or {name: cycle[1] for name, cycle in cycles.items() if name in features}
         if transform is None:
             transforms = {name: kind for name, kind in loaded.transforms_.items() if name in variables}
-    _check_periods(periods, features, codes)
+    check_periods(periods, features, codes)
     of_rows = RowColumns(groups=groups)
     frame = read_table(data, delimiter, decimal, [*codes, *of_rows.text])
     chosen = choose_data(frame, data, variables, features, codes, drop_missing, of_rows, impute=not drop_missing)

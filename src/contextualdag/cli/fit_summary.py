@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from contextualdag.cli.fit import FitData
+    from contextualdag.cli.fit_data import FitData
     from contextualdag.estimators.base import GraphEstimator
 
 NEXT = {
