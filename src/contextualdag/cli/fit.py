@@ -21,7 +21,7 @@ from contextualdag.cli.options import (
     read_transforms,
     split_names,
 )
-from contextualdag.cli.row_columns import GroupsOption, InterventionsOption, RowColumns, WeightOption
+from contextualdag.cli.row_columns import BlocksOption, GroupsOption, InterventionsOption, RowColumns, WeightOption
 from contextualdag.cli.terminal import say
 
 if TYPE_CHECKING:
@@ -130,6 +130,7 @@ def fit(
     interventions: InterventionsOption = None,
     weight: WeightOption = None,
     groups: GroupsOption = None,
+    blocks: BlocksOption = None,
     tiers: TiersOption = None,
     forbid: ForbidOption = None,
     require: RequireOption = None,
@@ -208,7 +209,9 @@ def fit(
     settings["cyclic"] = periods or None
     _check_folder(out, overwrite)
 
-    of_rows = RowColumns(interventions, weight, groups)
+    if groups is not None and blocks is not None:
+        raise typer.BadParameter("Give --groups or --blocks, not both.", param_hint="--blocks")
+    of_rows = RowColumns(interventions, weight, groups, blocks)
     frame = read_table(data, delimiter, decimal, [*codes, *of_rows.text])
     if not features and method != "fixed":
         raise typer.BadParameter(
@@ -223,6 +226,12 @@ def fit(
             f"A graph of {len(chosen.X.columns)} variables has at most {most} edges. Got {edges:g}.", param_hint="--edges"
         )
     model = _estimator(method, settings)
+    if "groups" in chosen.more:
+        from contextualdag.estimators.fitting import n_folds
+        from contextualdag.estimators.groups import fewest_groups
+
+        if not of_rows.check_groups(chosen.more["groups"], fewest_groups(n_folds(model)), data):
+            del chosen.more["groups"]
     if bootstrap is not None:
         from contextualdag.estimators import BootstrapDAG
 

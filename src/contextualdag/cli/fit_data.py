@@ -131,6 +131,7 @@ def choose_data(
     else:
         more = " Missing values of variables can be filled in by the fit: --impute." if X.isna().any(axis=None) else ""
         X, Z, _ = complete_rows([X, *needed], path, drop_missing, remedy + more)
+    of_rows.check(said.loc[X.index], nodes, path)
     return FitData(X, Z if context else None, len(frame) - len(X), left_out, of_rows.arguments(said.loc[X.index]))
 
 

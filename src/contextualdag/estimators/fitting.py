@@ -205,8 +205,7 @@ def prepare(model: "GraphEstimator", tables: Tables) -> Prepared:
     known = read_known(tables, weight, names, len(X))
     groups = read_groups(tables.groups, len(X), tables.X_val is not None)
     if groups is not None:
-        settings = model._settings(1.0, None)
-        check_number(groups, settings.n_folds if isinstance(settings, NetworkSettings) else 1)
+        check_number(groups, n_folds(model))
         known = replace(known, group=groups.numpy())
     if tables.X_val is None:
         train, held_out = _hold_out(len(X), model.validation_fraction, rng, known.group)
@@ -397,6 +396,12 @@ def _own_random_numbers(device: torch.device) -> AbstractContextManager[None]:
         return contextlib.nullcontext()
     forked: AbstractContextManager[None] = torch.random.fork_rng([device] if device.type == "cuda" else [])
     return forked
+
+
+def n_folds(model: "GraphEstimator") -> int:
+    """How many different parts of the rows the networks of a model hold out, where rows come in groups."""
+    settings = model._settings(1.0, None)
+    return settings.n_folds if isinstance(settings, NetworkSettings) else 1
 
 
 def _check_n_edges(model: "GraphEstimator", n_nodes: int) -> None:
