@@ -562,3 +562,66 @@ def test_missing_values_can_be_filled_in(table):
     holes.loc[5, "age"] = np.nan
     holes.to_csv("holes.csv", index=False)
     assert "'age' (1)" in words(invoke(*given, "--impute", "--overwrite"))
+
+
+@pytest.fixture
+def graded(table):
+    grade = np.random.default_rng(0).choice(["low", "middle", "high"], N)
+    return table.assign(grade=grade, dose=np.where(grade == "low", 1, 10))
+
+
+def encoder_of(folder):
+    return load_model(folder)._preparation.contexts.encoder
+
+
+def test_categories_with_an_order(graded):
+    graded.to_csv("graded.csv", index=False)
+    arguments = ["--context", "grade,dose", "--nodes", "mood,sleep", "--method", "fixed", "--out", "model"]
+    result = invoke("graded.csv", *arguments, "--ordered", "grade=low,middle,high", "--ordered", "dose=1,10")
+    assert result.exit_code == 0, result.stderr
+    encoder = encoder_of("model")
+    assert encoder.ordered == {"grade", "dose"}
+    assert encoder.categories == (("low", "middle", "high"), ("1", "10"))
+    assert encoder.feature_names == ["grade", "dose"]
+    result = CliRunner().invoke(app, ["graphs", "model", "--at", "grade=middle", "--at", "dose=10.0"])
+    assert result.exit_code == 0, result.stderr
+    assert "grade = middle, dose = 10" in result.stdout
+    result = CliRunner().invoke(app, ["check", "graded.csv", "--model", "model"])
+    assert result.exit_code == 0, result.stderr
+
+
+def test_the_order_of_categories_in_a_parquet_file(graded):
+    pytest.importorskip("pyarrow")
+    levels = ["low", "middle", "high"]
+    graded.assign(grade=pd.Categorical(graded["grade"], levels, ordered=True)).to_parquet("graded.parquet")
+    arguments = ["graded.parquet", "--context", "grade", "--nodes", "mood,sleep", "--method", "fixed", "--out"]
+    assert invoke(*arguments, "a").exit_code == 0
+    assert encoder_of("a").feature_names == ["grade"]
+    assert invoke(*arguments, "b", "--ordered", "grade=high,middle,low").exit_code == 0
+    assert encoder_of("b").categories == (("high", "middle", "low"),)
+    assert invoke(*arguments, "c", "--categorical", "grade").exit_code == 0
+    assert encoder_of("c").feature_names == ["grade=high", "grade=low", "grade=middle"]
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--ordered", "grade"], "such as grade=low,middle,high. Got 'grade'."),
+        (["--ordered", "grades=low,high"], "'grades' is not in --context. Did you mean 'grade'? It has: 'grade'."),
+        (["--ordered", "grade=low"], "Two levels at least were expected for 'grade'"),
+        (["--ordered", "grade=low,,high"], "Comma-separated names were expected"),
+        (["--ordered", "grade=low,high,low"], "Named more than once: 'low'."),
+        (["--ordered", "grade=a,b", "--ordered", "grade=a,b"], "'grade' is given twice."),
+        (["--ordered", "grade=a,b", "--categorical", "grade"], "'grade' is in --categorical, too; it can be only one."),
+        (["--ordered", "grade=1,2", "--cyclic", "grade=3"], "'grade' is in --cyclic, too; it can be only one."),
+        (
+            ["--ordered", "grade=low,hig,middle"],
+            "= 'high', which is none of the levels of --ordered: 'low', 'hig', 'middle'.",
+        ),
+    ],
+)
+def test_bad_orders(options, sentence, graded):
+    graded.to_csv("graded.csv", index=False)
+    result = invoke("graded.csv", "--context", "grade", "--nodes", "mood,sleep", *options, "--out", "model")
+    assert result.exit_code != 0
+    assert sentence in words(result)

@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from contextualdag.cli.fit_data import FitData, check_periods, choose_data
+from contextualdag.cli.fit_data import FitData, check_kinds, choose_data
 from contextualdag.cli.knowledge import ForbidOption, KnowledgeOption, RequireOption, TiersOption, read_knowledge
 from contextualdag.cli.options import (
     DecimalOption,
     DelimiterOption,
+    OrderedOption,
     OverwriteOption,
     check_device,
+    read_levels,
     read_periods,
     read_transforms,
     split_names,
@@ -58,6 +60,7 @@ def fit(
             help="A context feature that comes back, such as hour=24 or month=12; repeat the option for several.",
         ),
     ] = None,
+    ordered: OrderedOption = None,
     method: Annotated[
         Method,
         typer.Option(
@@ -205,21 +208,22 @@ def fit(
     }
     variables, features = split_names(nodes, "--nodes"), split_names(context, "--context")
     codes, periods = split_names(categorical, "--categorical"), read_periods(cyclic)
-    check_periods(periods, features, codes)
+    levels = read_levels(ordered, features)
+    check_kinds(periods, levels, features, codes)
     settings["cyclic"] = periods or None
     _check_folder(out, overwrite)
 
     if groups is not None and blocks is not None:
         raise typer.BadParameter("Give --groups or --blocks, not both.", param_hint="--blocks")
     of_rows = RowColumns(interventions, weight, groups, blocks)
-    frame = read_table(data, delimiter, decimal, [*codes, *of_rows.text])
+    frame = read_table(data, delimiter, decimal, [*codes, *levels, *of_rows.text])
     if not features and method != "fixed":
         raise typer.BadParameter(
             f"Name the columns that the graphs may vary with, or use --method fixed for one graph without a context. "
             f"{data} has the columns: {listed(list(frame.columns))}.",
             param_hint="--context",
         )
-    chosen = choose_data(frame, data, variables, features, codes, drop_missing, of_rows, impute)
+    chosen = choose_data(frame, data, variables, features, codes, drop_missing, of_rows, impute, levels)
     most = len(chosen.X.columns) * (len(chosen.X.columns) - 1) // 2
     if edges is not None and edges > most:
         raise typer.BadParameter(

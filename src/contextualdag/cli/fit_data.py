@@ -1,5 +1,6 @@
 """The data of a fit: columns of a table by their roles, without missing values."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -46,6 +47,7 @@ def choose_data(
     drop_missing: bool,
     of_rows: RowColumns | None = None,
     impute: bool = False,
+    ordered: Mapping[str, Sequence[str]] | None = None,
 ) -> FitData:
     """Select the columns of a fit from a table.
 
@@ -65,6 +67,8 @@ def choose_data(
         Whether to drop rows with missing values; otherwise they are an error.
     impute : bool, default=False
         Whether missing values of the variables stay, to be filled in by the fit.
+    ordered : mapping, optional
+        Levels of context features whose categories have an order, from low to high.
     of_rows : RowColumns, optional
         Columns that say something of rows. They are neither variables nor context features.
 
@@ -82,6 +86,7 @@ def choose_data(
         holds_flags,
         is_mostly_numeric,
         numbers,
+        ordered_categories,
         remedy_for_text,
         require_columns,
     )
@@ -112,9 +117,17 @@ def choose_data(
     leave_out = " To leave the column out, name the others with --nodes."
     hints = {name: leave_out if left_out else remedy_for_text(frame[name]) for name in nodes}
     X = pd.DataFrame({name: numbers(frame, name, path, hint) for name, hint in hints.items()})
+    levels: dict[str, Sequence[str]] = {
+        name: list(map(str, dtype.categories))
+        for name, dtype in frame.dtypes.items()
+        if getattr(dtype, "ordered", False) and name not in categorical
+    }
+    levels |= ordered or {}
     features = {}
     for name in context:
-        if name not in categorical and is_mostly_numeric(frame[name]):
+        if name in levels:
+            features[name] = ordered_categories(frame, name, levels[name], path)
+        elif name not in categorical and is_mostly_numeric(frame[name]):
             features[name] = numbers(frame, name, path, f" If '{name}' is a category, add --categorical {name}.")
         else:
             features[name] = categories(frame, name, path)
@@ -135,8 +148,10 @@ def choose_data(
     return FitData(X, Z if context else None, len(frame) - len(X), left_out, of_rows.arguments(said.loc[X.index]))
 
 
-def check_periods(periods: dict[str, float], context: list[str], categorical: list[str]) -> None:
-    """Raise if a cyclic feature is no numeric context feature."""
+def check_kinds(
+    periods: Mapping[str, float], ordered: Mapping[str, Sequence[str]], context: list[str], categorical: list[str]
+) -> None:
+    """Raise if a cyclic feature is no numeric context feature, or an ordered one is of another kind as well."""
     from contextualdag.checks import did_you_mean, listed
 
     for name in periods:
@@ -147,3 +162,7 @@ def check_periods(periods: dict[str, float], context: list[str], categorical: li
             )
         if name in categorical:
             raise typer.BadParameter(f"'{name}' is in --categorical, too; it can be only one.", param_hint="--cyclic")
+    for name in ordered:
+        for other, option in ((categorical, "--categorical"), (periods, "--cyclic")):
+            if name in other:
+                raise typer.BadParameter(f"'{name}' is in {option}, too; it can be only one.", param_hint="--ordered")

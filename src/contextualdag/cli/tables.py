@@ -14,6 +14,7 @@ import typer
 
 from contextualdag.checks import did_you_mean, listed
 from contextualdag.columns import check_meaning, is_date
+from contextualdag.contexts import find_category
 from contextualdag.errors import InvalidInputError, PersistenceError
 from contextualdag.export import as_cell, quoting
 from contextualdag.tables import counted, exact_numbers, too_many_categories, without_values
@@ -294,6 +295,20 @@ def categories(frame: pd.DataFrame, name: str, path: Path) -> pd.Series:
     if problem:
         raise InvalidInputError(f"Column '{name}' of {path} {problem}")
     return column
+
+
+def ordered_categories(frame: pd.DataFrame, name: str, levels: Sequence[str], path: Path) -> pd.Series:
+    """A column as ordered categories, from the lowest level to the highest, or missing values."""
+    meant = {value: find_category(value, list(levels)) for value in frame[name].dropna().unique()}
+    unknown = [value for value, level in meant.items() if level is None]
+    if unknown:
+        row = int((frame[name] == unknown[0]).to_numpy().argmax()) + 1
+        raise InvalidInputError(
+            f"Row {row} after the header of {path} has {name} = '{unknown[0]}', which is none of the levels of --ordered: "
+            f"{listed(levels)}.{did_you_mean(str(unknown[0]), levels)} Name all levels from low to high."
+        )
+    values = frame[name].map(meant, na_action="ignore")
+    return pd.Series(pd.Categorical(values, categories=list(levels), ordered=True), index=frame.index)
 
 
 def complete_rows(tables: Sequence[pd.DataFrame], path: Path, drop: bool, remedy: str) -> list[pd.DataFrame]:
