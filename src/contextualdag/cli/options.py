@@ -92,7 +92,8 @@ def read_levels(pairs: Sequence[str] | None, context: Sequence[str]) -> dict[str
     for pair in pairs or []:
         if "=" not in pair:
             raise _bad_order(
-                f"A context feature and its levels from low to high were expected, such as grade=low,middle,high. Got {pair!r}."
+                f"A context feature and its levels from low to high were expected, such as grade=low,middle,high. Got "
+                f"{pair!r}."
             )
         # A name may hold the equals sign as well.
         name = max((one for one in context if pair.startswith(f"{one}=")), key=len, default=pair.partition("=")[0].strip())
