@@ -283,6 +283,7 @@ def test_parquet(table):
         (["--context", "age", "--cyclic", "age"], "A name and its period were expected, such as hour=24. Got 'age'."),
         (["--context", "age", "--cyclic", "agee=24"], "'agee' is not in --context. Did you mean 'age'? It has: 'age'."),
         (["--context", "age", "--transform", "mood"], "such as crp=log, or one word, auto or none, for all. Got 'mood'."),
+        (["--context", "age", "--transform", "moot=log"], "--transform: 'moot' is not a variable. Did you mean 'mood'? The"),
         (["--context", "age", "--transform", "mood=ln"], "The transforms are: none, log, log1p, normal-scores."),
         (["--context", "age", "--transform", "mood=log", "--transform", "mood=none"], "--transform: 'mood' is given twice."),
         (["--context", "age,site", "--categorical", "site", "--cyclic", "site=2"], "'site' is in --categorical, too"),

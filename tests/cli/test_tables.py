@@ -141,6 +141,11 @@ def test_nearest_names():
     with pytest.raises(ContextualDAGError, match=r"data.csv has no column 'mod'. Did you mean 'mood'") as caught:
         require_columns(pd.DataFrame({"mood": [1], "sleep": [2]}), ["sleep", "mod"], tables.Path("data.csv"))
     assert str(caught.value).endswith("Its columns are: 'mood', 'sleep'.")
+    frame = pd.DataFrame({"mood, evening": [1], "sleep": [2]})
+    with pytest.raises(
+        ContextualDAGError, match=r"""no column 'mood'. A name with a comma needs quotes: '"mood, evening"'. Its"""
+    ):
+        require_columns(frame, split_names("mood, evening,sleep", "--nodes"), tables.Path("data.csv"))
 
 
 def test_names_of_an_option():

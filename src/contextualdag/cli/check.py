@@ -94,7 +94,7 @@ def check(
     import json
 
     from contextualdag.cli.contexts import load_model
-    from contextualdag.cli.fit_data import check_kinds, choose_data
+    from contextualdag.cli.fit_data import check_kinds, check_transforms, choose_data
     from contextualdag.cli.tables import read_table
     from contextualdag.diagnostics import check_table
 
@@ -120,6 +120,7 @@ def check(
     of_rows = RowColumns(groups=groups)
     frame = read_table(data, delimiter, decimal, [*codes, *levels, *of_rows.text])
     chosen = choose_data(frame, data, variables, features, codes, drop_missing, of_rows, not drop_missing, levels)
+    check_transforms(transforms, list(chosen.X.columns))
     of_groups = chosen.more.get("groups")
     summary: dict[str, Any] = {
         "table": str(data),

@@ -101,6 +101,8 @@ def context_from_options(model: "GraphEstimator", at: list[str]) -> pd.DataFrame
     given: dict[str, Any] = {}
     for pair in at:
         name = name_before_equals(pair, list(features))
+        if "=" not in pair:
+            raise _bad(f"A feature and its value were expected, such as age=30. Got '{pair}'.")
         if name not in features:
             near = did_you_mean(name, list(features))
             raise _bad(f"The model has no context feature '{name}'.{near} It has: {listed(list(features))}.")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from contextualdag.cli.fit_data import FitData, check_kinds, choose_data
+from contextualdag.cli.fit_data import FitData, check_kinds, check_transforms, choose_data
 from contextualdag.cli.knowledge import ForbidOption, KnowledgeOption, RequireOption, TiersOption, read_knowledge
 from contextualdag.cli.options import (
     DecimalOption,
@@ -224,6 +224,7 @@ def fit(
             param_hint="--context",
         )
     chosen = choose_data(frame, data, variables, features, codes, drop_missing, of_rows, impute, levels)
+    check_transforms(settings["transform"], list(chosen.X.columns))
     most = len(chosen.X.columns) * (len(chosen.X.columns) - 1) // 2
     if edges is not None and edges > most:
         raise typer.BadParameter(

@@ -166,3 +166,15 @@ def check_kinds(
         for other, option in ((categorical, "--categorical"), (periods, "--cyclic")):
             if name in other:
                 raise typer.BadParameter(f"'{name}' is in {option}, too; it can be only one.", param_hint="--ordered")
+
+
+def check_transforms(transforms: str | Mapping[str, str], variables: Sequence[str]) -> None:
+    """Raise if a transform is given for what is no variable, by its name or its position."""
+    from contextualdag.checks import did_you_mean, listed
+
+    for name in [] if isinstance(transforms, str) else transforms:
+        if name not in variables and not (name.isdecimal() and int(name) < len(variables)):
+            raise typer.BadParameter(
+                f"'{name}' is not a variable.{did_you_mean(name, variables)} The variables are: {listed(variables)}.",
+                param_hint="--transform",
+            )

@@ -228,9 +228,9 @@ def require_columns(frame: pd.DataFrame, names: Sequence[str], path: Path) -> No
     known = list(frame.columns)
     for name in names:
         if name not in known:
-            raise InvalidInputError(
-                f"{path} has no column '{name}'.{did_you_mean(name, known)} Its columns are: {listed(known)}."
-            )
+            whole = next((one for one in known if "," in one and name in [part.strip() for part in one.split(",")]), None)
+            hint = did_you_mean(name, known) if whole is None else f" A name with a comma needs quotes: '\"{whole}\"'."
+            raise InvalidInputError(f"{path} has no column '{name}'.{hint} Its columns are: {listed(known)}.")
 
 
 def holds_flags(column: pd.Series) -> bool:
