@@ -278,8 +278,11 @@ def _no_logarithm(name: str, what: str, values: Array, transform: str) -> str:
         return f"{count} {kind}{'' if count == 1 else 's'}"
 
     if transform == LOG1P:
-        have, better = "has" if too_small == 1 else "have", "'normal-scores' or 'none'"
-        return f"Column '{name}' of {what} has {some(too_small, 'value')} of -1 or less, which {have} no log1p. Use {better} for it."
+        have = "has" if too_small == 1 else "have"
+        return (
+            f"Column '{name}' of {what} has {some(too_small, 'value')} of -1 or less, which {have} no log1p. Use "
+            "'normal-scores' or 'none' for it."
+        )
     both = " and ".join(some(count, kind) for count, kind in ((zeros, "zero"), (negative, "negative value")) if count)
     better = "'log1p' or 'normal-scores'" if not negative else "'normal-scores' or 'none'"
     have = "has" if zeros + negative == 1 else "have"
