@@ -2,9 +2,9 @@
 
 It remembers quantiles of every numeric feature and shares of every category, and no row of the data.
 
-Networks see encoded columns: a number as it is, a cyclic one as its sine and cosine, an ordered category as 0, 1, 2 and so
-on, any other as one indicator for each category. People see a feature as it is in their table: a cyclic one within one
-period, categories by name.
+Networks see encoded columns: a number as it is, a date as days since the first, a cyclic number as its sine and cosine, an
+ordered category as 0, 1, 2 and so on, any other as one indicator for each category. People see a feature as it is in their
+table, but for dates: a cyclic one within one period, categories by name.
 """
 
 import math
@@ -18,12 +18,14 @@ from numpy.typing import NDArray
 from contextualdag.checks import did_you_mean, listed
 from contextualdag.columns import (
     as_floats,
+    as_moments,
     as_text,
     check_meaning,
     columns,
     described,
     has_names,
     is_date,
+    is_day,
     is_flags,
     is_missing,
     is_numeric,
@@ -61,12 +63,15 @@ class ContextFeature:
         Share of rows in each category; empty for numbers.
     cycle : (float, float), optional
         Where a cyclic number begins, and its period; values are within that.
+    origin : str, optional
+        The day since which the days of a date are counted, such as 2024-01-01.
     """
 
     name: str
     quantiles: tuple[float, ...]
     shares: dict[str, float]
     cycle: tuple[float, float] | None = None
+    origin: str | None = None
 
     @property
     def is_number(self) -> bool:
@@ -133,6 +138,7 @@ class ContextEncoder:
     categories: tuple[tuple[str, ...] | None, ...]  # None for a numeric column
     ordered: frozenset[str] = frozenset()  # columns whose categories have an order
     cycles: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # start and period of cyclic columns
+    origins: Mapping[str, str] = field(default_factory=dict)  # the first day of columns of dates
 
     @classmethod
     def learn(cls, Z: Any, cyclic: Mapping[str, float] | None = None) -> "ContextEncoder":
@@ -141,9 +147,15 @@ class ContextEncoder:
         _check_complete(found, names, "Z")
         levels = category_levels(Z)
         kinds: list[tuple[str, ...] | None] = []
-        for name, column in zip(names, found, strict=True):
+        origins: dict[str, str] = {}
+        for place, (name, column) in enumerate(zip(names, found, strict=True)):
             check_meaning(column, name, "Z")
-            _refuse_dates(column, name)
+            if is_day(column) and name not in levels:
+                origins[name] = _first_day(column)
+                found[place] = _days_since(column, origins[name])
+                kinds.append(None)
+                continue
+            _refuse_times(column, name)
             if is_numeric(column) and name not in levels:
                 kinds.append(None)
                 continue
@@ -153,7 +165,7 @@ class ContextEncoder:
         cycles = _learn_cycles(
             dict(cyclic or {}), dict(zip(names, found, strict=True)), dict(zip(names, kinds, strict=True))
         )
-        return cls(tuple(names), tuple(kinds), ordered, cycles)
+        return cls(tuple(names), tuple(kinds), ordered, cycles, origins)
 
     @property
     def feature_names(self) -> list[str]:
@@ -223,9 +235,9 @@ class ContextEncoder:
         for name, categories, column in zip(self.names, self.categories, found, strict=True):
             check_meaning(column, name, what)
             if name in self.cycles:
-                encoded += _sine_and_cosine(_number(column, name), name, what, self.cycles[name][1])
+                encoded += _sine_and_cosine(self._number(column, name), name, what, self.cycles[name][1])
             elif categories is None:
-                encoded.append(_number(column, name))
+                encoded.append(self._number(column, name))
             else:
                 codes = _codes(column, name, categories)
                 encoded += [codes] if name in self.ordered else [codes == code for code in range(len(categories))]
@@ -233,6 +245,18 @@ class ContextEncoder:
         check_finite(array, self.feature_names, what)
         check_size(array, self.feature_names, what)
         return array
+
+    def _number(self, column: NDArray[Any], name: str) -> Array:
+        """A column of numbers, or of dates as days since the first day of the fit."""
+        origin = self.origins.get(name)
+        if origin is not None and is_day(column):
+            return _days_since(column, origin)
+        if is_numeric(column) or is_flags(column):
+            return as_floats(column)
+        expected = "was numeric" if origin is None else f"held dates, or days since {origin},"
+        raise InvalidInputError(
+            f"Context column '{name}' {expected} when the model was fitted. Got {described(column)} instead."
+        )
 
 
 @dataclass(frozen=True)
@@ -257,7 +281,8 @@ class ContextSummary:
         for name, categories in zip(self.encoder.names, self.encoder.categories, strict=True):
             if categories is None:
                 quantiles = tuple(map(float, self.quantiles[:, places[name][0]]))
-                found.append(ContextFeature(name, quantiles, {}, self.encoder.cycles.get(name)))
+                cycle, origin = self.encoder.cycles.get(name), self.encoder.origins.get(name)
+                found.append(ContextFeature(name, quantiles, {}, cycle, origin))
             else:
                 shares = map(float, self.means[list(places[name])])
                 found.append(ContextFeature(name, (), dict(zip(categories, shares, strict=True))))
@@ -289,6 +314,7 @@ class ContextSummary:
             if feature.is_number:
                 quartiles = dict(zip(("low", "q25", "median", "q75", "high"), feature.quantiles[::25], strict=True))
                 kind = "number" if feature.cycle is None else "cyclic"
+                kind = kind if feature.origin is None else f"days since {feature.origin}"
                 rows.append({"feature": feature.name, "kind": kind, **quartiles})
             else:
                 rows.append({"feature": feature.name, "kind": "category", "shares": feature.shares})
@@ -326,7 +352,7 @@ def _meaning(text: str) -> float | None:
 def _check_complete(found: Sequence[NDArray[Any]], names: Sequence[str], what: str) -> None:
     """Raise if values are missing: a row without a context has no graph."""
     holes = [
-        np.isnan(column) if column.dtype.kind in "biuf" else np.array([is_missing(value) for value in column], dtype=bool)
+        np.isnan(column) if column.dtype.kind in "biufmM" else np.array([is_missing(value) for value in column], dtype=bool)
         for column in found
     ]
     missing = {name: int(hole.sum()) for name, hole in zip(names, holes, strict=True) if hole.any()}
@@ -342,12 +368,20 @@ def _check_complete(found: Sequence[NDArray[Any]], names: Sequence[str], what: s
         )
 
 
-def _refuse_dates(column: NDArray[Any], name: str) -> None:
+def _first_day(column: NDArray[Any]) -> str:
+    return str(as_moments(column).min().astype("M8[D]"))
+
+
+def _days_since(column: NDArray[Any], origin: str) -> Array:
+    days: Array = (as_moments(column) - np.datetime64(origin, "us")) / np.timedelta64(1, "D")
+    return days
+
+
+def _refuse_times(column: NDArray[Any], name: str) -> None:
     if is_date(column):
         raise InvalidInputError(
-            f"Context column '{name}' holds dates or times. Code it as a number for what changes as time goes by, such as "
-            f"days since the first, (Z['{name}'] - Z['{name}'].min()).dt.days; or as the month or the hour with a period, "
-            f"Z['{name}'].dt.month and cyclic={{'month': 12}}, for what comes back."
+            f"Context column '{name}' holds times of day or spans of time. Code it as a number: a span as days or seconds, "
+            f"Z['{name}'].dt.total_seconds(); a time of day as its hour with a period, cyclic={{'hour': 24}}."
         )
 
 
@@ -395,14 +429,6 @@ def _sine_and_cosine(values: Array, name: str, what: str, period: float) -> list
     check_finite(values[:, None], [name], what)
     angle = 2 * np.pi * (np.mod(values, period) / period)
     return [np.round(np.sin(angle), DIGITS), np.round(np.cos(angle), DIGITS)]
-
-
-def _number(column: NDArray[Any], name: str) -> Array:
-    if not is_numeric(column) and not is_flags(column):
-        raise InvalidInputError(
-            f"Context column '{name}' was numeric when the model was fitted. Got {described(column)} instead."
-        )
-    return as_floats(column)
 
 
 def _codes(column: NDArray[Any], name: str, categories: tuple[str, ...]) -> NDArray[np.int64]:

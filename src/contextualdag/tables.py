@@ -86,7 +86,9 @@ def too_many_categories(n_different: int, n_rows: int, example: str) -> str:
     """The rest of a sentence that begins with the column, if its values hardly ever repeat; else empty."""
     if n_rows <= FEW_VALUES or n_different <= n_rows / 2:
         return ""
-    date = "; a date as days since a start, or as its month with a period of 12" if LIKE_A_DATE.fullmatch(example) else ""
+    date = ""
+    if LIKE_A_DATE.fullmatch(example):
+        date = "; make a date one, with pandas.to_datetime or written as 2024-01-31 in a file, or code it as its month"
     return (
         f"has {n_different} different values in {n_rows} rows, such as '{example[:40]}'; that is too many for a category. "
         f"Leave it out or code it as a number{date}."

@@ -626,3 +626,32 @@ def test_bad_orders(options, sentence, graded):
     result = invoke("graded.csv", "--context", "grade", "--nodes", "mood,sleep", *options, "--out", "model")
     assert result.exit_code != 0
     assert sentence in words(result)
+
+
+def test_dates_as_contexts(table):
+    days = pd.date_range("2024-01-01", periods=N // 2).repeat(2)
+    frame = table.assign(visit=days.strftime("%Y-%m-%d"), first=days)
+    frame.to_csv("dated.csv", index=False)
+    frame.head(3).to_csv("few.csv", index=False)
+    arguments = ["--nodes", "mood,sleep", "--method", "fixed", "--out"]
+    result = invoke("dated.csv", "--context", "age,visit", *arguments, "model")
+    assert result.exit_code == 0, result.stderr
+    assert "Context (2): age, visit (days since 2024-01-01)\n" in result.stdout
+    expected = FixedDAG(random_state=0).fit(table[["mood", "sleep"]], table[["age"]].assign(visit=days))
+    model = load_model("model")
+    assert model.held_out_score_ == pytest.approx(expected.held_out_score_)
+
+    def at(text):
+        return CliRunner().invoke(app, ["graphs", "model", "--at", f"visit={text}"])
+
+    assert at("2024-01-31").stdout == at("30").stdout
+    assert "Outside the training data" in at("2023-12-31").stdout
+    sentence = "'visit' is a date, from 2024-01-01 to 2024-03-15 in the training data, or days since 2024-01-01. Got 'May'."
+    assert sentence in words(at("May"))
+    result = CliRunner().invoke(app, ["graphs", "model", "--contexts", "few.csv", "--format", "json"])
+    assert result.exit_code == 0, result.stderr
+    assert '"visit": 1.0' in result.stdout
+    assert CliRunner().invoke(app, ["check", "dated.csv", "--model", "model"]).exit_code == 0
+    assert CliRunner().invoke(app, ["report", "model", "--out", "report.html"]).exit_code == 0
+    result = invoke("dated.csv", "--context", "visit", "--categorical", "visit", *arguments, "other")
+    assert "holds dates as text, such as '2024-01-01'" in result.stderr

@@ -82,7 +82,9 @@ def choose_data(
     from contextualdag.cli.tables import (
         categories,
         complete_rows,
+        days,
         has_name,
+        holds_days,
         holds_flags,
         is_mostly_numeric,
         numbers,
@@ -127,6 +129,8 @@ def choose_data(
     for name in context:
         if name in levels:
             features[name] = ordered_categories(frame, name, levels[name], path)
+        elif name not in categorical and holds_days(frame[name]):
+            features[name] = days(frame, name, path)
         elif name not in categorical and is_mostly_numeric(frame[name]):
             features[name] = numbers(frame, name, path, f" If '{name}' is a category, add --categorical {name}.")
         else:

@@ -13,7 +13,7 @@ import pandas as pd
 import typer
 
 from contextualdag.checks import did_you_mean, listed
-from contextualdag.columns import check_meaning, is_date
+from contextualdag.columns import check_meaning, is_date, is_day
 from contextualdag.contexts import find_category
 from contextualdag.errors import InvalidInputError, PersistenceError
 from contextualdag.export import as_cell, quoting
@@ -22,6 +22,7 @@ from contextualdag.tables import counted, exact_numbers, too_many_categories, wi
 PARQUET = (".parquet", ".pq")
 NAMELESS = "unnamed column {}"  # row numbers, which programs write in front of a table, have no name in the header
 NAMED_DELIMITERS = {"tab": "\t", "\\t": "\t", "space": " "}
+ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?")
 FLAGS = {"true": 1.0, "false": 0.0}
 MOSTLY = 0.5  # a column of text with a larger fraction of numbers is taken for a numeric one with errors in it
 
@@ -286,8 +287,8 @@ def categories(frame: pd.DataFrame, name: str, path: Path) -> pd.Series:
     check_meaning(frame[name].to_numpy(), name, str(path))
     if is_date(frame[name].to_numpy()):
         raise InvalidInputError(
-            f"Column '{name}' of {path} holds dates. Add a column that codes them as a number, such as days since a start, "
-            "for what changes as time goes by; or one with the month and --cyclic month=12, for what comes back."
+            f"Column '{name}' of {path} holds dates, times of day or spans of time, which are no categories. Add a "
+            "column that codes them as a number, or as text."
         )
     column = frame[name].map(str, na_action="ignore").astype(object)
     there = column.dropna()
@@ -295,6 +296,31 @@ def categories(frame: pd.DataFrame, name: str, path: Path) -> pd.Series:
     if problem:
         raise InvalidInputError(f"Column '{name}' of {path} {problem}")
     return column
+
+
+def holds_days(column: pd.Series) -> bool:
+    """Whether a column holds dates, or text that is written like 2024-01-31 or 2024-01-31 12:30 throughout."""
+    if is_day(column.to_numpy()):
+        return True
+    there = column.dropna()
+    return _is_text(column) and bool(len(there)) and all(ISO_DATE.fullmatch(str(value).strip()) for value in there.unique())
+
+
+def days(frame: pd.DataFrame, name: str, path: Path) -> pd.Series:
+    """A column of dates, or of text that `holds_days`, as dates in UTC or missing values."""
+    column = frame[name]
+    if not _is_text(column) or is_day(column.to_numpy()):
+        return column
+    parsed = pd.to_datetime(column.str.strip(), format="ISO8601", utc=True, errors="coerce").dt.tz_convert(None)
+    wrong = parsed.isna() & column.notna()
+    if wrong.any():
+        place = int(wrong.to_numpy().argmax())
+        others = f" ({int(wrong.sum())} such rows)" if wrong.sum() > 1 else ""
+        raise InvalidInputError(
+            f"Column '{name}' of {path} holds dates, but row {place + 1} after the header has '{column.iloc[place]}'"
+            f"{others}, which is none. Correct it, or add --categorical {name} for categories."
+        )
+    return parsed
 
 
 def ordered_categories(frame: pd.DataFrame, name: str, levels: Sequence[str], path: Path) -> pd.Series:

@@ -120,7 +120,7 @@ class CheckedTable:
         """Variables and numeric context features that look like identifiers of rows."""
         seen, features = self.encoder.as_seen(self.all_contexts), []
         for name, categories in zip(self.encoder.names, self.encoder.categories, strict=True):
-            if categories is None and name not in self.encoder.cycles:
+            if categories is None and name not in self.encoder.cycles and name not in self.encoder.origins:
                 features.append((name, seen[:, self.encoder.seen_columns[name][0]]))
         columns = [*zip(self.names, self.columns, strict=True), *features]
         return tuple(name for name, values in columns if _looks_like_an_identifier(name, values))
