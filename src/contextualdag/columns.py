@@ -80,26 +80,6 @@ def is_date(column: Column) -> bool:
     return column.dtype.kind in "mM"
 
 
-def is_day(column: Column) -> bool:
-    """Whether a column holds dates, with or without the time of the day; spans and times of day are none."""
-    if column.dtype == object:
-        there = _there(column)
-        return bool(there) and all(
-            isinstance(one, datetime.date | np.datetime64) or hasattr(one, "to_timestamp") for one in there
-        )
-    return column.dtype.kind == "M"
-
-
-def as_moments(column: Column) -> "NDArray[np.datetime64]":
-    """A column of dates in microseconds, UTC where they have a time zone, and NaT for missing values."""
-    if column.dtype == object:
-        import pandas as pd
-
-        stamps = [value.to_timestamp() if hasattr(value, "to_timestamp") else value for value in column]
-        column = pd.to_datetime(pd.Series(stamps, dtype=object), utc=True).dt.tz_convert(None).to_numpy()
-    return column.astype("M8[us]")
-
-
 def is_missing(value: Any) -> bool:
     """Whether a value stands for a missing one: None, NaN, NaT or the NA of pandas."""
     if isinstance(value, str):

@@ -18,18 +18,17 @@ from numpy.typing import NDArray
 from contextualdag.checks import did_you_mean, listed
 from contextualdag.columns import (
     as_floats,
-    as_moments,
     as_text,
     check_meaning,
     columns,
     described,
     has_names,
     is_date,
-    is_day,
     is_flags,
     is_missing,
     is_numeric,
 )
+from contextualdag.dates import days_since, first_day, is_day
 from contextualdag.errors import InvalidInputError, InvalidParameterError
 from contextualdag.tables import (
     Array,
@@ -151,8 +150,8 @@ class ContextEncoder:
         for place, (name, column) in enumerate(zip(names, found, strict=True)):
             check_meaning(column, name, "Z")
             if is_day(column) and name not in levels:
-                origins[name] = _first_day(column)
-                found[place] = _days_since(column, origins[name])
+                origins[name] = first_day(column)
+                found[place] = days_since(column, origins[name])
                 kinds.append(None)
                 continue
             _refuse_times(column, name)
@@ -250,7 +249,7 @@ class ContextEncoder:
         """A column of numbers, or of dates as days since the first day of the fit."""
         origin = self.origins.get(name)
         if origin is not None and is_day(column):
-            return _days_since(column, origin)
+            return days_since(column, origin)
         if is_numeric(column) or is_flags(column):
             return as_floats(column)
         expected = "was numeric" if origin is None else f"held dates, or days since {origin},"
@@ -366,15 +365,6 @@ def _check_complete(found: Sequence[NDArray[Any]], names: Sequence[str], what: s
             f"{rows} of {n} rows lack a context, without which a row has no graph. Fill it in, or drop these rows; in "
             f"pandas: known = {what}.notna().all(axis=1), then {X}[known] and {what}[known].",
         )
-
-
-def _first_day(column: NDArray[Any]) -> str:
-    return str(as_moments(column).min().astype("M8[D]"))
-
-
-def _days_since(column: NDArray[Any], origin: str) -> Array:
-    days: Array = (as_moments(column) - np.datetime64(origin, "us")) / np.timedelta64(1, "D")
-    return days
 
 
 def _refuse_times(column: NDArray[Any], name: str) -> None:

@@ -15,7 +15,7 @@ from contextualdag.cli.options import (
     read_transforms,
     split_names,
 )
-from contextualdag.cli.row_columns import RowColumns
+from contextualdag.cli.row_columns import BlocksOption, RowColumns
 
 if TYPE_CHECKING:
     from contextualdag.cli.fit_data import FitData
@@ -61,6 +61,7 @@ def check(
             "another, and groups are asked whether neighbours do.",
         ),
     ] = None,
+    blocks: BlocksOption = None,
     transform: Annotated[
         list[str] | None,
         typer.Option(
@@ -117,7 +118,9 @@ def check(
         levels = {name: known[name] for name in known if name in features} | levels
         codes = [name for name in codes if name not in levels]
     check_kinds(periods, levels, features, codes)
-    of_rows = RowColumns(groups=groups)
+    if groups is not None and blocks is not None:
+        raise typer.BadParameter("Give --groups or --blocks, not both.", param_hint="--blocks")
+    of_rows = RowColumns(groups=groups, blocks=blocks)
     frame = read_table(data, delimiter, decimal, [*codes, *levels, *of_rows.text])
     chosen = choose_data(frame, data, variables, features, codes, drop_missing, of_rows, not drop_missing, levels)
     check_transforms(transforms, list(chosen.X.columns))

@@ -38,7 +38,7 @@ BlocksOption = Annotated[
     typer.Option(
         min=1,
         metavar="N",
-        help="Rows in the order of time: each N neighbouring rows are all trained on or all held out, as with --groups.",
+        help="Rows in the order of time: each N neighbouring rows are one group, as with --groups.",
     ),
 ]
 

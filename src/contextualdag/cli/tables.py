@@ -13,8 +13,9 @@ import pandas as pd
 import typer
 
 from contextualdag.checks import did_you_mean, listed
-from contextualdag.columns import check_meaning, is_date, is_day
+from contextualdag.columns import check_meaning, is_date
 from contextualdag.contexts import find_category
+from contextualdag.dates import is_day
 from contextualdag.errors import InvalidInputError, PersistenceError
 from contextualdag.export import as_cell, quoting
 from contextualdag.tables import counted, exact_numbers, too_many_categories, without_values
