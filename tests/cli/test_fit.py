@@ -547,6 +547,14 @@ def test_kinds_of_variables_are_told_and_can_be_said(table):
     assert "Did you mean 'crp'?" in words(invoke(*given, "c", "--transform", "crb=log"))
 
 
+def test_a_column_without_values(table):
+    table.assign(sleep=np.nan).to_csv("data.csv", index=False)
+    for options in ([], ["--impute"], ["--drop-missing"]):
+        result = invoke("data.csv", "--context", "age", "--method", "fixed", "--out", "model", *options)
+        assert result.exit_code == 1
+        assert "Error: Column 'sleep' of data.csv has no values: all 150 are missing." in result.stderr
+
+
 @pytest.mark.slow
 def test_missing_values_can_be_filled_in(table):
     holes = table.copy()

@@ -96,7 +96,10 @@ def test_groups_as_in_python(table):
         (["--blocks", "100"], "data.csv in blocks of 100 rows (--blocks) has 3 groups."),
         (["--blocks", "100"], "needs 4 at least. Give blocks of 75 rows at most."),
         (["--blocks", "10", "--groups", "site"], "Give --groups or --blocks, not both."),
-        (["--weight", "target"], "must hold finite numbers"),
+        (
+            ["--weight", "target"],
+            "must hold finite numbers, but row 1 after the header has 'mood; sleep' (100 such rows). It is the",
+        ),
         (["--weight", "count", "--interventions", "count"], "The column 'count' has another role already"),
     ],
 )
@@ -143,7 +146,7 @@ def change(column, rows, value):
             slice(None),
             "dose",
             "--interventions",
-            "names 'dose' in all but 0 of 299 rows. The equation of 'dose' is",
+            "names 'dose' in all 299 rows. The equation of 'dose' is",
         ),
         ("target", slice(9, None), "dose", "--interventions", "names 'dose' in all but 8 of 299 rows."),
     ],

@@ -131,9 +131,16 @@ def test_every_half_fills_in_anew(holes, data):
 
 def test_columns_without_values_are_named(data):
     X = data.X.copy()
-    X[:, 1] = np.nan
+    X[5:, 1] = np.nan
     X[5:, 3] = np.nan
-    with pytest.raises(InvalidInputError, match=r"too few values .* rows: 'x2' \(0\), 'x4' \([0-5]\)\. 10 are needed\. Le"):
+    with pytest.raises(
+        InvalidInputError, match=r"too few values .* to train on: 'x2' \([0-5]\), 'x4' \([0-5]\)\. 10 are needed"
+    ):
+        FixedDAG(missing="impute", random_state=0).fit(X, data.Z)
+    X[:, 1] = np.nan
+    with pytest.raises(
+        InvalidInputError, match=r"Column 'x2' of X has no values: all \d+ are missing\. Fill it in, or fit wi"
+    ):
         FixedDAG(missing="impute", random_state=0).fit(X, data.Z)
 
 

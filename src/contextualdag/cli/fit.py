@@ -176,6 +176,8 @@ def fit(
     from contextualdag.checks import listed
     from contextualdag.cli.fit_summary import show, summarise
     from contextualdag.cli.tables import read_table
+    from contextualdag.errors import InvalidInputError
+    from contextualdag.tables import without_values
 
     given = {
         "acyclicity": acyclicity,
@@ -224,6 +226,9 @@ def fit(
             param_hint="--context",
         )
     chosen = choose_data(frame, data, variables, features, codes, drop_missing, of_rows, impute, levels)
+    empty = [name for name in chosen.X if chosen.X[name].isna().all()]
+    if empty:
+        raise InvalidInputError(without_values(empty, len(chosen.X), str(data)))
     check_transforms(settings["transform"], list(chosen.X.columns))
     most = len(chosen.X.columns) * (len(chosen.X.columns) - 1) // 2
     if edges is not None and edges > most:

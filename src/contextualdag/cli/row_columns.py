@@ -88,7 +88,7 @@ class RowColumns:
 
         found = frame[self.names].copy()
         if self.weight is not None:
-            found[self.weight] = numbers(frame, self.weight, path)
+            found[self.weight] = numbers(frame, self.weight, path, " It is the column of --weight.")
         return found
 
     def check(self, found: "pandas.DataFrame", variables: list[str], path: Path) -> None:
@@ -160,9 +160,10 @@ def _check_targets(targets: "pandas.Series", variables: list[str], where: str) -
     for name, flags in zip(variables, mask.T, strict=True):
         count = len(flags) - int(flags.sum())
         if flags.any() and count < FEWEST_ROWS:
+            rows = f"all but {count} of {len(flags)}" if count else f"all {len(flags)}"
             raise InvalidInputError(
-                f"{where} names '{name}' in all but {count} of {len(flags)} rows. The equation of '{name}' is learned from "
-                f"the others, and needs {FEWEST_ROWS} of them. Name '{name}' in --context, or leave it out of --nodes."
+                f"{where} names '{name}' in {rows} rows. The equation of '{name}' is learned from the others, and needs "
+                f"{FEWEST_ROWS} of them. Name '{name}' in --context, or leave it out of --nodes."
             )
 
 

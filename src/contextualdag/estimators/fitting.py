@@ -19,7 +19,7 @@ from contextualdag.contexts import ContextEncoder, ContextSummary
 from contextualdag.errors import InvalidInputError, InvalidParameterError
 from contextualdag.estimators.experiments import Known, complete, read_known, rows_that_count, with_flags_as_tables
 from contextualdag.estimators.groups import check_number, read_groups
-from contextualdag.estimators.imputation import IMPUTE, check_enough_observed, filled_by_context
+from contextualdag.estimators.imputation import IMPUTE, check_enough_observed, check_some_observed, filled_by_context
 from contextualdag.estimators.progress import FitProgress
 from contextualdag.estimators.rows_of_fit import RowsOfFit
 from contextualdag.estimators.scaling import EXACT, Preparation, Scaling, location_and_scale
@@ -190,6 +190,7 @@ def prepare(model: "GraphEstimator", tables: Tables) -> Prepared:
         check_aligned({name: getattr(tables, name) for name in names_of_tables})
     tables, weight, weight_val, numbers = rows_that_count(tables)
     X, names = read_variables(tables.X, with_missing=model.missing == IMPUTE)
+    check_some_observed(X, names)
     transforms = Transforms.learn(X, names, model.get_params(deep=False)["transform"])
     all_rows, X = X, transforms.forward(X, "X")
     encoder = _learn_encoder(tables.Z, model.cyclic)

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from contextualdag.errors import InvalidInputError
-from contextualdag.tables import Array, Flags, counted
+from contextualdag.tables import Array, Flags, counted, without_values
 from contextualdag.training.data import polynomials
 
 ERROR, IMPUTE = MISSING = ("error", "impute")
@@ -23,9 +23,16 @@ def check_enough_observed(observed: Flags, names: list[str]) -> None:
     few = {name: int(count) for name, count in zip(names, counts, strict=True) if count < fewest}
     if few:
         raise InvalidInputError(
-            f"Columns of X with too few values to impute the others, and how many they have in {len(observed)} rows: "
-            f"{counted(few)}. {fewest} are needed. Leave {'it' if len(few) == 1 else 'them'} out."
+            f"Columns of X with too few values to impute the others, and how many they have in the {len(observed)} rows "
+            f"to train on: {counted(few)}. {fewest} are needed. Leave {'it' if len(few) == 1 else 'them'} out."
         )
+
+
+def check_some_observed(X: Array, names: list[str]) -> None:
+    """Raise if a column has no value at all."""
+    empty = [name for name, holes in zip(names, np.isnan(X).T, strict=True) if holes.all()]
+    if empty and len(X) > 1:
+        raise InvalidInputError(without_values(empty, len(X), "X"))
 
 
 def means_given_context(X: Array, Z: Array) -> tuple[Array, Array]:
