@@ -270,7 +270,9 @@ def test_dates_are_days_since_the_first(visits, tmp_path):
     again = FixedDAG.load(tmp_path / "model")
     assert again.context_features_ == model.context_features_
     assert again.score(X, Z) == model.score(X, Z)
-    with pytest.raises(InvalidInputError, match="'visit' held dates, or days since 2024-02-28, when the model was fitted"):
+    with pytest.raises(
+        InvalidInputError, match=r"'visit' held dates when .* Got text such as '2024-03-01' instead\. Pass dates"
+    ):
         model.adjacency(pd.DataFrame({"visit": ["2024-03-01"]}))
     with pytest.raises(InvalidInputError, match="'visit' was numeric when the model was fitted"):
         same.adjacency(Z)
@@ -288,3 +290,14 @@ def test_dates_that_come_back(visits):
 def test_dates_one_a_day_are_no_identifier(visits):
     X, Z = visits
     FixedDAG(random_state=0).fit(X, Z.sort_values("visit", ignore_index=True))  # without a warning
+
+
+def test_dates_reach_reports_effects_and_other_libraries(visits, tmp_path):
+    X, Z = visits
+    model = FixedDAG(random_state=0).fit(X, Z)
+    one = pd.DataFrame({"visit": [pd.Timestamp("2024-03-01 06:00", tz="UTC")]})
+    assert model.to_networkx(one).graph["context visit"] == 2.25
+    assert len(model.do(Z, {"mood": 1.0}).means) == len(model.means(Z)) == 300
+    assert model.effect_along("mood", "sleep", "visit")["visit"].iloc[-1] == 299.5
+    write_model_report(model, tmp_path / "report.html")
+    assert "days since 2024-02-28" in (tmp_path / "report.html").read_text()

@@ -234,9 +234,9 @@ class ContextEncoder:
         for name, categories, column in zip(self.names, self.categories, found, strict=True):
             check_meaning(column, name, what)
             if name in self.cycles:
-                encoded += _sine_and_cosine(self._number(column, name), name, what, self.cycles[name][1])
+                encoded += _sine_and_cosine(self.number(column, name), name, what, self.cycles[name][1])
             elif categories is None:
-                encoded.append(self._number(column, name))
+                encoded.append(self.number(column, name))
             else:
                 codes = _codes(column, name, categories)
                 encoded += [codes] if name in self.ordered else [codes == code for code in range(len(categories))]
@@ -245,16 +245,18 @@ class ContextEncoder:
         check_size(array, self.feature_names, what)
         return array
 
-    def _number(self, column: NDArray[Any], name: str) -> Array:
+    def number(self, column: NDArray[Any], name: str) -> Array:
         """A column of numbers, or of dates as days since the first day of the fit."""
         origin = self.origins.get(name)
         if origin is not None and is_day(column):
             return days_since(column, origin)
         if is_numeric(column) or is_flags(column):
             return as_floats(column)
-        expected = "was numeric" if origin is None else f"held dates, or days since {origin},"
+        expected, remedy = "was numeric", ""
+        if origin is not None:
+            expected, remedy = "held dates", f" Pass dates, by pandas.to_datetime for instance, or days since {origin}."
         raise InvalidInputError(
-            f"Context column '{name}' {expected} when the model was fitted. Got {described(column)} instead."
+            f"Context column '{name}' {expected} when the model was fitted. Got {described(column)} instead.{remedy}"
         )
 
 
