@@ -376,8 +376,7 @@ class GraphEstimator(NotebookSummary, Summary, Pictures, Effects, Doors, BaseEst
         self._require_fit()
         if Z is None and self.context_features_:
             raise InvalidInputError("Z is missing: this model was fitted with contexts, so it needs them.")
-        check_aligned(X, Z, depth=3)
-        check_aligned(X, sample_weight, other="sample_weight", depth=3)
+        check_aligned({"X": X, "Z": Z, "sample_weight": sample_weight}, depth=3)
         values = self._read(X, with_missing=self.missing == IMPUTE)
         Z = self._encode(values if Z is None else Z)
         check_same_samples(values, Z)
