@@ -342,7 +342,7 @@ def _targets(given: Any, n: int, names: Sequence[str], what: str) -> Flags:
             f"{what} is one vector of True and False, which does not tell the variable. Pass a dict, such as "
             f"{{'{names[0]}': flags}}, a mask of shape ({n}, {len(names)}), or the names of the targets of each row."
         )
-    mask, unknown = mask_of_targets(entries, names)
+    mask, unknown = mask_of_targets(entries, names, what)
     if unknown:
         target = max(unknown, key=lambda one: len(unknown[one]))
         count, near = len(unknown[target]), did_you_mean(target.strip("'"), names)
@@ -354,7 +354,9 @@ def _targets(given: Any, n: int, names: Sequence[str], what: str) -> Flags:
     return mask
 
 
-def mask_of_targets(entries: Sequence[Any], names: Sequence[str]) -> tuple[Flags, dict[str, list[int]]]:
+def mask_of_targets(
+    entries: Sequence[Any], names: Sequence[str], what: str = "interventions"
+) -> tuple[Flags, dict[str, list[int]]]:
     """Which variables (n, p) the entries of n rows name, and the rows of what they name that is no variable."""
     mask = np.zeros((len(entries), len(names)), dtype=bool)
     unknown: dict[str, list[int]] = {}
