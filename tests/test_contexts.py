@@ -301,3 +301,13 @@ def test_dates_reach_reports_effects_and_other_libraries(visits, tmp_path):
     assert model.effect_along("mood", "sleep", "visit")["visit"].iloc[-1] == 299.5
     write_model_report(model, tmp_path / "report.html")
     assert "days since 2024-02-28" in (tmp_path / "report.html").read_text()
+
+
+def test_a_fit_with_many_categories():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((600, 3))
+    X[:, 1] += X[:, 0]
+    site = pd.DataFrame({"site": [f"site {k % 60}" for k in range(600)]})
+    model = ContextualDAG(n_members=1, max_epochs=20, random_state=0, verbose=False).fit(X, site)
+    assert len(model.context_features_[0].shares) == 60
+    assert model.adjacency(site)[:, 0, 1].min() > 0.5

@@ -137,6 +137,15 @@ def test_the_first_labels_that_disagree_are_named(labels, others, first):
         check_aligned({"X": FRAME.set_axis(left), "Z": FRAME.set_axis(right)})
 
 
+def test_other_numbers_of_rows_are_a_matter_of_labels():
+    kept = FRAME.drop(index=1)
+    message = r"X has 2 rows and Z has 3; they must describe the same samples\. Keep .*: X, Z = X\.align\(Z, join='inner'"
+    with pytest.raises(InvalidInputError, match=message):
+        check_aligned({"X": kept, "Z": FRAME})
+    X, Z = kept.align(FRAME, join="inner", axis=0)
+    check_aligned({"X": X, "Z": Z})
+
+
 def test_tables_beside_one_without_labels_are_compared_too():
     labelled = FRAME.set_axis(list("uvw"))
     for X in (FRAME.to_numpy(), FRAME):

@@ -190,8 +190,14 @@ def check_aligned(tables: Mapping[str, Any], depth: int = 5) -> None:
 
 def _check_labels(left: Any, right: Any, name: str, other: str, depth: int) -> None:
     """Raise, or warn, if the indexes of two tables disagree."""
-    if len(left) != len(right) or left.equals(right):
+    if left.equals(right) or (_only_counts(left) and _only_counts(right)):
         return
+    align = f"{name}, {other} = {name}.align({other}, join='inner', axis=0)"
+    if len(left) != len(right):
+        raise InvalidInputError(
+            f"{name} has {len(left)} rows and {other} has {len(right)}; they must describe the same samples. Keep the rows "
+            f"that both have, by their labels: {align}."
+        )
     same = left.nlevels == right.nlevels and bool(left.isin(right).all() and right.isin(left).all())
     if not same and (_only_counts(left) or _only_counts(right)):
         counts, labels = (left, right) if _only_counts(left) else (right, left)
@@ -201,7 +207,7 @@ def _check_labels(left: Any, right: Any, name: str, other: str, depth: int) -> N
             warnings.warn(
                 f"Rows of {name} and {other} are paired by position, but their indexes share labels of different rows, such "
                 f"as {elsewhere[0]}. If position is right, call reset_index(drop=True) on both; if not, align them by "
-                f"label: {name}, {other} = {name}.align({other}, join='inner', axis=0).",
+                f"label: {align}.",
                 UserWarning,
                 stacklevel=depth,
             )
@@ -210,7 +216,7 @@ def _check_labels(left: Any, right: Any, name: str, other: str, depth: int) -> N
     how = "hold the same labels in another order" if same else "hold different labels"
     by_label = f"{other} = {other}.loc[{name}.index]"
     if not same:
-        by_label = f"{name}, {other} = {name}.align({other}, join='inner', axis=0), which keeps the rows that both have"
+        by_label = f"{align}, which keeps the rows that both have"
     raise InvalidInputError(
         f"The indexes of {name} and {other} {how}, so it is unclear which rows belong together: row {row}, counted from 0, "
         f"is {_label(left[row])} in {name} and {_label(right[row])} in {other}. Align them: {by_label}; or, if rows belong "

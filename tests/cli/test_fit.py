@@ -334,7 +334,11 @@ def test_a_device_that_is_not_there():
             ["--context", "age"],
             "A graph needs at least two variables. Got 'mood' from bad.csv",
         ),
-        (lambda t: t.head(2), ["--context", "age"], "too few to hold out"),
+        (
+            lambda t: t.head(2),
+            ["--context", "age"],
+            "bad.csv has 2 rows to fit to, too few to hold out 0.2 of them (--validation-fraction) and train on the rest.",
+        ),
     ],
 )
 def test_bad_tables(change, arguments, sentence, table, tmp_path):

@@ -242,6 +242,12 @@ def fit(
     empty = [name for name in chosen.X if chosen.X[name].isna().all()]
     if empty:
         raise InvalidInputError(without_values(empty, len(chosen.X), str(data)))
+    n = len(chosen.X)
+    if n - max(1, round(validation_fraction * n)) < 2:
+        raise InvalidInputError(
+            f"{data} has {n} {'row' if n == 1 else 'rows'} to fit to, too few to hold out {validation_fraction:g} of them "
+            "(--validation-fraction) and train on the rest."
+        )
     check_transforms(settings["transform"], list(chosen.X.columns))
     most = len(chosen.X.columns) * (len(chosen.X.columns) - 1) // 2
     if edges is not None and edges > most:
