@@ -27,6 +27,7 @@ Array = NDArray[np.float64]
 N_NEW, N_EFFECTS = 500, 100  # new contexts, and those of them whose effects are looked at
 BINS = np.linspace(0, 1, 11)
 FEWEST = 100  # edges in a bin that is reported
+POSSIBLE = 0.1  # probability above which a pair counts where those that are surely not joined would outnumber all others
 DESIGNS: dict[str, tuple[int, dict[str, Any]]] = {
     "n1000": (1000, {}),
     "n316-p10": (316, {"n_nodes": 10}),
@@ -150,9 +151,22 @@ def bins(claimed: Array, true: Array) -> list[tuple[float, float, int]]:
     ]
 
 
+def directions(one: Result) -> tuple[Array, Array]:
+    """Of pairs that are joined: the probability of the likelier direction, and whether it is right."""
+    (forward, backward), (is_forward, is_backward) = upper(one.probabilities), upper((one.truth != 0).astype(float))
+    told = (is_forward + is_backward > 0) & (forward + backward > 0)
+    likelier = np.maximum(forward, backward)[told] / (forward + backward)[told]
+    return likelier, np.where(forward >= backward, is_forward, is_backward)[told]
+
+
 def calibration_error(claimed: Array, true: Array) -> float:
     """Expected calibration error."""
     return sum(n * abs(p - share) for p, share, n in bins(claimed, true)) / len(claimed)
+
+
+def worst(claimed: Array, true: Array) -> float:
+    """The largest difference between what is claimed and what is true in a bin; NaN if no bin has enough pairs."""
+    return max((p - share for p, share, _ in bins(claimed, true)), key=abs, default=float("nan"))
 
 
 def coverage(one: Result, level: float = 0.9) -> float:
@@ -178,42 +192,55 @@ def consensus(one: Result) -> Array:
 
 def report(results: dict[str, list[Result]]) -> str:
     """A table, one row for each design."""
-    rows = []
+    rows: list[list[str]] = []
+    columns: list[str] = []
     for name, some in results.items():
         claimed = np.concatenate([joins(one.probabilities) for one in some])
         true = np.concatenate([joins((one.truth != 0).astype(float)) for one in some])
         raw = np.concatenate([joins(one.shares) for one in some])
-        forward, backward = (np.concatenate(side) for side in zip(*(upper(one.probabilities) for one in some), strict=True))
-        is_forward = np.concatenate([upper((one.truth != 0).astype(float))[0] for one in some])
-        told = (true > 0) & (forward + backward > 0)
-        direction = np.maximum(forward, backward)[told] / (forward + backward)[told]
-        right = np.where(forward >= backward, is_forward, 1 - is_forward)[told]
-        worst = max((p - share for p, share, _ in bins(claimed, true)), key=abs)
-        worst_direction = max((p - share for p, share, _ in bins(direction, right)), key=abs)
+        direction, right = (np.concatenate(side) for side in zip(*map(directions, some), strict=True))
+        possible = claimed > POSSIBLE
         own = np.mean([metrics.f1_score(one.truth, one.own) for one in some])
         agreed = np.mean([metrics.f1_score(one.truth, consensus(one)) for one in some])
         covered = np.mean([coverage(one) for one in some])
-        cells = [calibration_error(claimed, true), worst, worst_direction, ((claimed - true) ** 2).mean()]
-        cells += [((np.minimum(raw, 1) - true) ** 2).mean(), own, agreed, covered]
-        rows.append(
-            [name, str(len(some)), *(f"{cell:+.2f}" if i in (1, 2) else f"{cell:.4f}" for i, cell in enumerate(cells))]
-        )
-    columns = ["design", "data sets", "calibration error", "worst bin, joined", "worst bin, direction", "Brier score"]
-    columns += ["Brier score of shares", "F1 of the fit", "F1 of the consensus", "intervals that hold the effect"]
+        numbers = {
+            "calibration error": calibration_error(claimed, true),
+            f"of pairs above {POSSIBLE:g}": calibration_error(claimed[possible], true[possible]),
+            "worst bin": worst(claimed, true),
+            "Brier score": ((claimed - true) ** 2).mean(),
+            "Brier score of shares": ((np.minimum(raw, 1) - true) ** 2).mean(),
+            "calibration error of directions": calibration_error(direction, right),
+            "worst bin of directions": worst(direction, right),
+            "Brier score of directions": ((direction - right) ** 2).mean(),
+            "F1 of the fit": own,
+            "F1 of the consensus": agreed,
+            "intervals that hold the effect": covered,
+        }
+        cells = [f"{number:+.2f}" if "worst" in what else f"{number:.4f}" for what, number in numbers.items()]
+        rows.append([name, str(len(some)), *cells])
+        columns = ["design", "data sets", *numbers]
     return markdown_table(columns, rows)
 
 
 def draw(results: dict[str, list[Result]], path: Path) -> None:
-    """Probabilities against how often they come true."""
+    """Probabilities against how often they come true: of edges, before and after calibration, and of directions."""
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, 2, figsize=(9, 4.2), layout="constrained")
-    for axis, title in zip(axes, ("Shares of half-samples", "Calibrated"), strict=True):
+    def edges(some: list[Result], of_shares: bool) -> tuple[Array, Array]:
+        claimed = np.concatenate([joins(one.shares if of_shares else one.probabilities) for one in some])
+        return np.minimum(claimed, 1), np.concatenate([joins((one.truth != 0).astype(float)) for one in some])
+
+    figure, axes = plt.subplots(1, 3, figsize=(13, 4.2), layout="constrained")
+    for axis, title in zip(
+        axes, ("Shares of half-samples", "Calibrated", "Directions of edges that are there"), strict=True
+    ):
         axis.plot([0, 1], [0, 1], color="0.7", linewidth=1)
         for name, some in results.items():
-            of = [one.shares if title.startswith("Shares") else one.probabilities for one in some]
-            claimed = np.minimum(np.concatenate([joins(P) for P in of]), 1)
-            found = bins(claimed, np.concatenate([joins((one.truth != 0).astype(float)) for one in some]))
+            if title.startswith("Directions"):
+                claimed, true = (np.concatenate(side) for side in zip(*map(directions, some), strict=True))
+            else:
+                claimed, true = edges(some, title.startswith("Shares"))
+            found = bins(claimed, true)
             axis.plot([p for p, _, _ in found], [share for _, share, _ in found], marker="o", markersize=3, label=name)
         axis.set(xlabel="claimed", ylabel="true", title=title, xlim=(0, 1), ylim=(0, 1), aspect="equal")
     axes[1].legend(frameon=False, fontsize=8)

@@ -107,6 +107,25 @@ def did_you_mean(name: object, known: Sequence[str], cutoff: float = 0.6) -> str
     return f" Did you mean '{lower[near[0]]}'?" if near else ""
 
 
+def two_meanings(number: int, names: Sequence[str]) -> str:
+    """What is unclear about a number that is the position of one variable and the name of another; empty if nothing is.
+
+    Examples
+    --------
+    >>> from contextualdag.checks import two_meanings
+    >>> two_meanings(0, ["10", "0"])
+    "0 may be the variable '0' or the position 0, which is '10'. Write '0' or '10', as text."
+    >>> two_meanings(0, ["0", "10"]), two_meanings(0, ["a", "b"])
+    ('', '')
+    """
+    name = str(number)
+    if name not in names or not 0 <= number < len(names) or names[number] == name:
+        return ""
+    there = names[number]
+    found = f"{name} may be the variable '{name}' or the position {name}, which is '{there}'."
+    return f"{found} Write '{name}' or '{there}', as text."
+
+
 def listed(names: Sequence[str], most: int = 12) -> str:
     """Names in quotes and separated by commas, and a count of those beyond `most`."""
     shown = ", ".join(f"'{name}'" for name in names[:most])

@@ -5,7 +5,7 @@ import io
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -96,6 +96,12 @@ class NamedGraph:
             for j, k in np.argwhere(W)
         ]
         return cls(names, edges, context or {}, outside)
+
+    def with_probabilities(self, P: Array) -> "NamedGraph":
+        """The same graph with the probability ``P[j, k]`` of each edge j -> k."""
+        place = {name: i for i, name in enumerate(self.names)}
+        edges = [edge._replace(probability=float(P[place[edge.source], place[edge.target]])) for edge in self.edges]
+        return replace(self, edges=edges)
 
 
 def edge_text(source: str, target: str, directed: bool = True) -> str:
@@ -271,6 +277,92 @@ def from_lingam(B: Any, names: Sequence[str]) -> NamedGraph:
             "with a hidden common cause by NaN, which a graph of directed edges cannot hold. Set them to zero to drop them."
         )
     return NamedGraph.from_array(matrix.T, _distinct(names))
+
+
+def from_pgmpy(network: Any) -> NamedGraph:
+    """From a linear Gaussian network of pgmpy: its edges with their coefficients.
+
+    Parameters
+    ----------
+    network : pgmpy.models.LinearGaussianBayesianNetwork
+        With a distribution for each variable, as after its `fit`.
+
+    Returns
+    -------
+    NamedGraph
+        Names are those of the network, as text. Intercepts and scales of the noise are left out.
+
+    Examples
+    --------
+    >>> from contextualdag.export import from_pgmpy
+    >>> from pgmpy.factors.continuous import LinearGaussianCPD  # doctest: +SKIP
+    >>> from pgmpy.models import LinearGaussianBayesianNetwork  # doctest: +SKIP
+    >>> network = LinearGaussianBayesianNetwork([("a", "b")])  # doctest: +SKIP
+    >>> b = LinearGaussianCPD("b", beta=[0, 0.5], std=1, evidence=["a"])  # doctest: +SKIP
+    >>> network.add_cpds(LinearGaussianCPD("a", beta=[0], std=1), b)  # doctest: +SKIP
+    >>> from_pgmpy(network).edges  # doctest: +SKIP
+    [Edge(source='a', target='b', weight=0.5, directed=True, probability=None)]
+    """
+    if not hasattr(network, "get_cpds") or not hasattr(network, "nodes"):
+        raise InvalidInputError(f"network must be a LinearGaussianBayesianNetwork of pgmpy. Got {type(network)}.")
+    names = list(network.nodes())
+    edges = []
+    for name in names:
+        cpd = network.get_cpds(name)
+        parents = list(network.predecessors(name))
+        if not hasattr(cpd, "beta") or not hasattr(cpd, "evidence"):
+            raise InvalidInputError(
+                f"network must have a linear Gaussian distribution for every variable; '{name}' has "
+                f"{'none' if cpd is None else type(cpd).__name__}. Fit it first, or add one with add_cpds."
+            )
+        beta = dict(zip(cpd.evidence, (float(number) for number in list(cpd.beta)[1:]), strict=True))
+        if set(beta) != set(parents):
+            raise InvalidInputError(f"The distribution of '{name}' must have a coefficient for each parent. Got {cpd}.")
+        edges += [Edge(str(parent), str(name), beta[parent]) for parent in parents]
+    return NamedGraph(_distinct([str(name) for name in names]), edges)
+
+
+def from_dowhy(scm: Any) -> NamedGraph:
+    """From a structural causal model of ``dowhy.gcm``: its edges with their coefficients.
+
+    Parameters
+    ----------
+    scm : dowhy.gcm.ProbabilisticCausalModel
+        Whose variables with parents are linear functions of them and noise, and fitted.
+
+    Returns
+    -------
+    NamedGraph
+        Names are those of the graph, as text. Intercepts and noise are left out.
+
+    Examples
+    --------
+    >>> from contextualdag import FixedDAG
+    >>> from contextualdag.datasets import make_fixed_dag
+    >>> from contextualdag.export import as_frame, from_dowhy
+    >>> model = FixedDAG(random_state=0).fit(make_fixed_dag(200, n_nodes=3, n_edges=2, random_state=0).X)
+    >>> as_frame(from_dowhy(model.to_dowhy()))  # doctest: +SKIP
+    """
+    if not hasattr(scm, "causal_mechanism") or not hasattr(scm, "graph"):
+        raise InvalidInputError(f"scm must be a structural causal model of dowhy.gcm. Got {type(scm)}.")
+    names, edges = list(scm.graph.nodes), []
+    for name in names:
+        parents = sorted(scm.graph.predecessors(name))  # the order that DoWhy has
+        if not parents:
+            continue
+        found = getattr(scm.causal_mechanism(name), "prediction_model", None)
+        # Given parameters are an attribute, learned ones are those of a model of scikit-learn.
+        of_sklearn = getattr(getattr(found, "sklearn_model", None), "coef_", None)
+        coefficients = getattr(found, "coefficients", of_sklearn)
+        if coefficients is None or np.size(coefficients) != len(parents):
+            raise InvalidInputError(
+                f"scm must have a fitted linear function for every variable with parents; that of '{name}' has no "
+                f"coefficient for each of {listed([str(parent) for parent in parents])}. Use create_linear_regressor, and "
+                "gcm.fit."
+            )
+        weights = zip(parents, np.ravel(coefficients).tolist(), strict=True)
+        edges += [Edge(str(parent), str(name), float(weight)) for parent, weight in weights]
+    return NamedGraph(_distinct([str(name) for name in names]), edges)
 
 
 def as_causallearn(graph: NamedGraph) -> Any:

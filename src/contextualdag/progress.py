@@ -108,10 +108,15 @@ class RunProgress(ProgressDisplay):
     """Progress of a run that counts to a total. Use it as a context.
 
     A bar is shown between `start` and `finish` only, since fits draw bars of their own.
+
+    Parameters
+    ----------
+    show : bool, default=True
+        Whether to show anything.
     """
 
-    def __init__(self) -> None:
-        super().__init__(elapsed=True)
+    def __init__(self, show: bool = True) -> None:
+        super().__init__(show, elapsed=True)
         self._total = 0.0
         self._begun: tuple[float, int] | None = None
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.calibration import Result, bins, calibration_error, curve, learn, load, main
+from benchmarks.calibration import Result, bins, calibration_error, curve, directions, joins, learn, load, main, worst
 
 
 @pytest.fixture
@@ -31,6 +31,18 @@ def test_bins_compare_what_is_claimed_with_what_is_true():
     assert bins(claimed[:50], honest[:50]) == []
 
 
+def test_directions_are_those_of_edges_that_are_there():
+    truth = np.zeros((2, 2, 2))
+    truth[0, 0, 1], truth[1, 1, 0] = 0.5, -0.5
+    shares = np.tile([[0.0, 0.8], [0.2, 0.0]], (2, 1, 1))
+    claimed, right = directions(Result(shares, shares, truth, truth, truth[None]))
+    assert claimed.tolist() == pytest.approx([0.963] * 2)
+    assert right.tolist() == [1, 0]
+    nothing = Result(shares, shares, truth, np.zeros((2, 2, 2)), truth[None])
+    assert len(directions(nothing)[0]) == 0
+    assert np.isnan(worst(np.zeros(5), np.zeros(5)))
+
+
 def test_curves_rise_and_directions_are_even(results):
     learned = learn(results)
     assert (np.diff(learned["JOINED"]) >= 0).all()
@@ -43,7 +55,16 @@ def test_report_and_picture(results, tmp_path, capsys):
     np.savez_compressed(tmp_path / "n1000-0.npz", **vars(one))
     assert list(load(tmp_path)) == ["n1000"]
     main(["report", str(tmp_path), "--figure", str(tmp_path / "curves.png")])
-    assert "| n1000 | 1 |" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "| n1000 | 1 |" in shown
+    head, _, row = ([cell.strip() for cell in line.strip("| ").split(" | ")] for line in shown.splitlines()[:3])
+    told = dict(zip(head, row, strict=True))
+    claimed, true = joins(one.probabilities), joins((one.truth != 0).astype(float))
+    possible = claimed > 0.1
+    assert told["of pairs above 0.1"] == f"{calibration_error(claimed[possible], true[possible]):.4f}"
+    direction, right = directions(one)
+    assert told["Brier score of directions"] == f"{((direction - right) ** 2).mean():.4f}"
+    assert told["calibration error of directions"] == f"{calibration_error(direction, right):.4f}"
     assert (tmp_path / "curves.png").stat().st_size > 5000
     main(["learn", str(tmp_path)])
     assert "JOINED = (" in capsys.readouterr().out

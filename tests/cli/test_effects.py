@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from contextualdag import FixedDAG, SortedDAG
+from contextualdag import BootstrapDAG, ClusteredDAG, FixedDAG, SortedDAG
 from contextualdag.cli import app
-from contextualdag.datasets import make_fixed_dag
+from contextualdag.datasets import make_fixed_dag, make_varying_dag
 
 pytestmark = pytest.mark.slow
 
@@ -78,6 +78,26 @@ def test_along_a_feature(model):
     shown = invoke("--source", "mood", "--target", "a=b", "--along", "site", "--at", "age=25").stdout
     assert shown.startswith("Effect of mood on a=b along site, age = 25\n")
     assert len(re.findall(r"^ +[12] +", shown, re.MULTILINE)) == 2
+
+
+def test_a_bootstrap_has_intervals():
+    data = make_varying_dag(200, n_nodes=4, n_edges=4, n_features=1, reversals=False, random_state=0)
+    model = BootstrapDAG(ClusteredDAG(n_clusters=2, random_state=0), n_resamples=4, n_jobs=1, verbose=False)
+    model.fit(data.X, data.Z).save("model")
+    low, high = model.effect_intervals(model.typical_context())
+    found = pd.read_csv(io.StringIO(invoke("--format", "csv").stdout))
+    assert len(found)
+    for row in found.itertuples():
+        j, k = model.names_.index(row.source), model.names_.index(row.target)
+        assert (row.low, row.high) == (pytest.approx(low[0, j, k]), pytest.approx(high[0, j, k]))
+    first = found.iloc[0]
+    pair = ["--source", first["source"], "--target", first["target"]]
+    for arguments in ([], pair, [*pair, "--along", "z1"]):
+        shown = invoke(*arguments)
+        assert shown.exit_code == 0, shown.output
+        assert re.search(r"effect +direct +low +high", shown.stdout)
+        assert "low and high: a 90 % interval of the effect" in shown.stdout
+    assert "interval" not in invoke("--do", "x1=2").stdout
 
 
 def test_means_before_and_after(model):

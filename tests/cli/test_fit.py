@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from contextualdag import BootstrapDAG, ClusteredDAG, ContextualDAG, FixedDAG, files
 from contextualdag.cli import app, fit
 from contextualdag.datasets import make_varying_dag
-from contextualdag.estimators import load_model, resamples
+from contextualdag.estimators import load_model, poor_fit, resamples
 from contextualdag.estimators.summary import in_words
 from contextualdag.files import in_use
 
@@ -131,9 +131,9 @@ def test_what_people_read():
     assert result.exit_code == 0, result.output
     assert result.stderr == "Fitting 4 variables in 150 rows with 1 context feature ...\n"
     lines = result.stdout.splitlines()
-    assert lines[1] == "Variables (4): mood, sleep, stress, site"
-    assert lines[2] == "Context (1): age"
-    assert lines[3] == "Not used, because they are not numeric or have no name: unnamed column 1, name"
+    assert lines[2] == "Variables (4): mood, sleep, stress, site"
+    assert lines[3] == "Context (1): age"
+    assert lines[4] == "Not used, because they are not numeric or have no name: unnamed column 1, name"
     assert result.stdout.count("selected") == 1
     assert "Explained variance of the 30 held-out rows: " in result.stdout
     assert "Model: my model\n" in result.stdout
@@ -142,7 +142,17 @@ def test_what_people_read():
     assert isinstance(model, ClusteredDAG)
     assert model.n_clusters == 2
     assert re.match(r"Of \d edges ", in_words(model))
-    assert in_words(model) in lines
+    assert lines[0] == in_words(model)
+
+
+def test_a_fit_that_is_worse_than_no_model_is_said_first(monkeypatch):
+    monkeypatch.setattr(poor_fit, "_worse_than_means", lambda model: ["It is worse than no model."])
+    result = invoke("data.csv", "--context", "age", "--method", "fixed", "--out", "model")
+    assert result.exit_code == 0, result.output
+    assert "Warning: It is worse than no model.\n" in result.stderr
+    assert result.stdout.startswith("Warning: It is worse than no model.\n")
+    summary = json.loads(invoke("data.csv", "--context", "age", "--method", "fixed", "--out", "m2", "--json").stdout)
+    assert summary["poor_fit"] == ["It is worse than no model."]
 
 
 def test_settings_reach_the_estimator():
@@ -193,7 +203,9 @@ def test_missing_values(table):
     assert (
         "2 of the 150 rows of holes.csv have missing values, in 'mood' (2), 'age' (1); the first is row 5" in result.stderr
     )
+    assert "A row without a context has no graph, and 1 lacks one." in result.stderr
     assert "--drop-missing" in result.stderr
+    assert "--impute" in result.stderr
     result = invoke(*arguments, "--drop-missing")
     assert result.exit_code == 0, result.output
     assert "from 148 rows, 2 with missing values dropped." in result.stdout
@@ -289,6 +301,7 @@ def test_parquet(table):
         (["--context", "age", "--cyclic", "age"], "A name and its period were expected, such as hour=24. Got 'age'."),
         (["--context", "age", "--cyclic", "agee=24"], "'agee' is not in --context. Did you mean 'age'? It has: 'age'."),
         (["--context", "age", "--transform", "mood"], "such as crp=log, or one word, auto or none, for all. Got 'mood'."),
+        (["--context", "age", "--transform", "moot=log"], "--transform: 'moot' is not a variable. Did you mean 'mood'? The"),
         (["--context", "age", "--transform", "mood=ln"], "The transforms are: none, log, log1p, normal-scores."),
         (["--context", "age", "--transform", "mood=log", "--transform", "mood=none"], "--transform: 'mood' is given twice."),
         (["--context", "age,site", "--categorical", "site", "--cyclic", "site=2"], "'site' is in --categorical, too"),
@@ -445,6 +458,25 @@ def test_a_bootstrap_is_that_of_the_library(table, tmp_path, monkeypatch):
     sentence = "Of {} edges, {} are sure (probability at least 0.9), {} likely (at least 0.5) and {} doubtful."
     assert sentence.format(len(P), *counts) in result.stdout
     assert "(selection: 'relaxed';" in result.stdout
+    assert result.stdout.index("are sure (probability") < result.stdout.index("BootstrapDAG in ")
+    assert result.stdout.count("are sure (probability") == 1
+
+
+def test_a_quiet_fit_with_a_number_of_processes(monkeypatch):
+    seen = []
+
+    def solve(problems, n_jobs, scheduler, folder, report):
+        seen.append(n_jobs)
+        return [resamples._solve(index, problem)[1] for index, problem in enumerate(problems)]
+
+    monkeypatch.setattr("contextualdag.estimators.bootstrap.solve_resamples", solve)
+    result = invoke(*FIXED, "--jobs", 3, "--quiet")
+    assert result.exit_code == 0, result.output
+    assert seen == [3]
+    assert "Fitting" not in result.stderr
+    assert "Model: model" in result.stdout
+    for more in (["--jobs", 2], ["--bootstrap", 2, "--jobs", 2, "--scheduler", "tcp://a:1"]):
+        assert "--jobs" in words(invoke("data.csv", "--method", "fixed", "--out", "other", *more))
 
 
 @pytest.mark.slow
@@ -552,6 +584,14 @@ def test_kinds_of_variables_are_told_and_can_be_said(table):
     assert "Did you mean 'crp'?" in words(invoke(*given, "c", "--transform", "crb=log"))
 
 
+def test_a_column_without_values(table):
+    table.assign(sleep=np.nan).to_csv("data.csv", index=False)
+    for options in ([], ["--impute"], ["--drop-missing"]):
+        result = invoke("data.csv", "--context", "age", "--method", "fixed", "--out", "model", *options)
+        assert result.exit_code == 1
+        assert "Error: Column 'sleep' of data.csv has no values: all 150 are missing." in result.stderr
+
+
 @pytest.mark.slow
 def test_missing_values_can_be_filled_in(table):
     holes = table.copy()
@@ -568,3 +608,95 @@ def test_missing_values_can_be_filled_in(table):
     holes.loc[5, "age"] = np.nan
     holes.to_csv("holes.csv", index=False)
     assert "'age' (1)" in words(invoke(*given, "--impute", "--overwrite"))
+
+
+@pytest.fixture
+def graded(table):
+    grade = np.random.default_rng(0).choice(["low", "middle", "high"], N)
+    return table.assign(grade=grade, dose=np.where(grade == "low", 1, 10))
+
+
+def encoder_of(folder):
+    return load_model(folder)._preparation.contexts.encoder
+
+
+def test_categories_with_an_order(graded):
+    graded.to_csv("graded.csv", index=False)
+    arguments = ["--context", "grade,dose", "--nodes", "mood,sleep", "--method", "fixed", "--out", "model"]
+    result = invoke("graded.csv", *arguments, "--ordered", "grade=low,middle,high", "--ordered", "dose=1,10")
+    assert result.exit_code == 0, result.stderr
+    encoder = encoder_of("model")
+    assert encoder.ordered == {"grade", "dose"}
+    assert encoder.categories == (("low", "middle", "high"), ("1", "10"))
+    assert encoder.feature_names == ["grade", "dose"]
+    result = CliRunner().invoke(app, ["graphs", "model", "--at", "grade=middle", "--at", "dose=10.0"])
+    assert result.exit_code == 0, result.stderr
+    assert "grade = middle, dose = 10" in result.stdout
+    result = CliRunner().invoke(app, ["check", "graded.csv", "--model", "model"])
+    assert result.exit_code == 0, result.stderr
+
+
+def test_the_order_of_categories_in_a_parquet_file(graded):
+    pytest.importorskip("pyarrow")
+    levels = ["low", "middle", "high"]
+    graded.assign(grade=pd.Categorical(graded["grade"], levels, ordered=True)).to_parquet("graded.parquet")
+    arguments = ["graded.parquet", "--context", "grade", "--nodes", "mood,sleep", "--method", "fixed", "--out"]
+    assert invoke(*arguments, "a").exit_code == 0
+    assert encoder_of("a").feature_names == ["grade"]
+    assert invoke(*arguments, "b", "--ordered", "grade=high,middle,low").exit_code == 0
+    assert encoder_of("b").categories == (("high", "middle", "low"),)
+    assert invoke(*arguments, "c", "--categorical", "grade").exit_code == 0
+    assert encoder_of("c").feature_names == ["grade=high", "grade=low", "grade=middle"]
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--ordered", "grade"], "such as grade=low,middle,high. Got 'grade'."),
+        (["--ordered", "grades=low,high"], "'grades' is not in --context. Did you mean 'grade'? It has: 'grade'."),
+        (["--ordered", "grade=low"], "Two levels at least were expected for 'grade'"),
+        (["--ordered", "grade=low,,high"], "Comma-separated names were expected"),
+        (["--ordered", "grade=low,high,low"], "Named more than once: 'low'."),
+        (["--ordered", "grade=a,b", "--ordered", "grade=a,b"], "'grade' is given twice."),
+        (["--ordered", "grade=a,b", "--categorical", "grade"], "'grade' is in --categorical, too; it can be only one."),
+        (["--ordered", "grade=1,2", "--cyclic", "grade=3"], "'grade' is in --cyclic, too; it can be only one."),
+        (
+            ["--ordered", "grade=low,hig,middle"],
+            "= 'high', which is none of the levels of --ordered: 'low', 'hig', 'middle'.",
+        ),
+    ],
+)
+def test_bad_orders(options, sentence, graded):
+    graded.to_csv("graded.csv", index=False)
+    result = invoke("graded.csv", "--context", "grade", "--nodes", "mood,sleep", *options, "--out", "model")
+    assert result.exit_code != 0
+    assert sentence in words(result)
+
+
+def test_dates_as_contexts(table):
+    days = pd.date_range("2024-01-01", periods=N // 2).repeat(2)
+    frame = table.assign(visit=days.strftime("%Y-%m-%d"), first=days)
+    frame.to_csv("dated.csv", index=False)
+    frame.head(3).to_csv("few.csv", index=False)
+    arguments = ["--nodes", "mood,sleep", "--method", "fixed", "--out"]
+    result = invoke("dated.csv", "--context", "age,visit", *arguments, "model")
+    assert result.exit_code == 0, result.stderr
+    assert "Context (2): age, visit (days since 2024-01-01)\n" in result.stdout
+    expected = FixedDAG(random_state=0).fit(table[["mood", "sleep"]], table[["age"]].assign(visit=days))
+    model = load_model("model")
+    assert model.held_out_score_ == pytest.approx(expected.held_out_score_)
+
+    def at(text):
+        return CliRunner().invoke(app, ["graphs", "model", "--at", f"visit={text}"])
+
+    assert at("2024-01-31").stdout == at("30").stdout
+    assert "Outside the training data" in at("2023-12-31").stdout
+    sentence = "'visit' is a date, from 2024-01-01 to 2024-03-15 in the training data, or days since 2024-01-01. Got 'May'."
+    assert sentence in words(at("May"))
+    result = CliRunner().invoke(app, ["graphs", "model", "--contexts", "few.csv", "--format", "json"])
+    assert result.exit_code == 0, result.stderr
+    assert '"visit": 1.0' in result.stdout
+    assert CliRunner().invoke(app, ["check", "dated.csv", "--model", "model"]).exit_code == 0
+    assert CliRunner().invoke(app, ["report", "model", "--out", "report.html"]).exit_code == 0
+    result = invoke("dated.csv", "--context", "visit", "--categorical", "visit", *arguments, "other")
+    assert "holds dates as text, such as '2024-01-01'" in result.stderr

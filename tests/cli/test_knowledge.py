@@ -31,6 +31,25 @@ def test_what_is_no_edge(text):
         read_knowledge(None, [text], None, None)
 
 
+def test_names_with_an_arrow_are_for_a_file(tmp_path):
+    with pytest.raises(typer.BadParameter, match=r"'a -> b → c' has several arrows.* --knowledge"):
+        read_knowledge(None, ["a -> b → c"], None, None)
+    (tmp_path / "known.csv").write_text("source,target,kind\na -> b,c,forbidden\n")
+    assert read_knowledge(None, None, None, tmp_path / "known.csv") == {"forbidden_edges": [("a -> b", "c")]}
+
+
+def test_names_of_digits_and_positions(tmp_path):
+    table = pd.DataFrame(np.random.default_rng(0).standard_normal((100, 3)), columns=["2", "1", "x"])
+    table.to_csv(tmp_path / "data.csv", index=False)
+    fit = ["fit", str(tmp_path / "data.csv"), "--method", "fixed", "--out", str(tmp_path / "model")]
+    assert CliRunner().invoke(app, [*fit, "--require", "2 -> 1"]).exit_code == 0  # names, as all of the terminal
+    assert load_model(tmp_path / "model").graph_[0, 1] != 0
+    (tmp_path / "known.toml").write_text("required_edges = [[2, 1]]\n")  # positions
+    result = CliRunner().invoke(app, [*fit, "--overwrite", "--knowledge", str(tmp_path / "known.toml")])
+    assert result.exit_code == 1
+    assert "2 may be the variable '2' or the position 2, which is 'x'. Write '2' or 'x', as text." in result.stderr
+
+
 def test_a_toml_file_and_options_together(tmp_path):
     path = tmp_path / "known.toml"
     path.write_text('tiers = [["a"], ["b", "c"]]\nforbidden_edges = [["b", "c"]]\n')

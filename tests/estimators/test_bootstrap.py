@@ -148,6 +148,16 @@ def test_edges_have_their_probability(model, data):
     assert row["probability"] == P[0, model.names_.index(row["source"]), model.names_.index(row["target"])]
 
 
+def test_notebooks_show_how_sure_edges_are(model, data):
+    table = model.edges(model.typical_context())
+    shown = model._repr_html_()
+    assert "from 6 random halves of the rows" in shown
+    for row in table.itertuples():
+        assert f"{row.source} → {row.target} ({row.probability:.2f})" in shown
+    assert "random halves" not in FixedDAG(random_state=0).fit(data.X)._repr_html_()
+    assert "random halves" not in fixed()._repr_html_()
+
+
 def test_saved_and_loaded(model, data, tmp_path):
     model.save(tmp_path / "model")
     loaded = load_model(tmp_path / "model")
@@ -174,6 +184,48 @@ def test_any_estimator(estimator, data):
     assert model.edge_probabilities(data.Z[:3]).shape == (3, 4, 4)
     if isinstance(estimator, SortedDAG):
         assert not np.tril(model.edge_probabilities(data.Z)).any()
+
+
+@pytest.mark.parametrize("structure", ["common-order", "constant"])
+def test_masks_of_samples_hold_in_every_method(structure, data, tmp_path):
+    upper = np.triu(np.ones((4, 4)), 1)
+    mask = np.where((data.Z > 0)[:, :, None], upper, upper.T)
+    settings = {"n_resamples": 4, "n_jobs": 1, "verbose": False, "selection": "stability"}
+    model = BootstrapDAG(SortedDAG(**SMALL | {"structure": structure}), **settings).fit(data.X, data.Z, mask=mask)
+    model.save(tmp_path / "model")
+    for one in (model, load_model(tmp_path / "model")):
+        Z, allowed = data.Z[:40], mask[:40]
+        W, P = one.adjacency(Z, mask=allowed), one.edge_probabilities(Z, mask=allowed)
+        low, high = one.weight_intervals(Z, mask=allowed)
+        shares = one.edge_probabilities(Z, calibrate=False, mask=allowed)
+        for found in (W, P, shares, low, high, one.consensus(Z, 0.2, mask=allowed)):
+            assert found.any()
+            assert not found[allowed == 0].any()
+        assert np.array_equal(W, one.consensus(Z, mask=allowed))
+        assert np.allclose(one.adjacency(Z, standardised=True, mask=allowed), W * one.scale_[:, None] / one.scale_)
+        assert "random halves of the rows" in one._repr_html_()
+        with pytest.raises(InvalidInputError, match="needs one for new samples too"):
+            one.edge_probabilities(Z)
+        with pytest.raises(InvalidInputError, match=r"mask must have the shape \(40, 4, 4\)"):
+            one.consensus(Z, mask=allowed[:, :3, :3])
+
+
+def test_masks_where_there_is_none_to_take(model, data):
+    mask = np.zeros((600, 4, 4))
+    with pytest.raises(InvalidInputError, match="ContextualDAG takes no mask; SortedDAG does"):
+        model.adjacency(data.Z, mask=mask)
+    with pytest.raises(InvalidInputError, match="FixedDAG takes no mask; SortedDAG does"):
+        fixed().fit(data.X, data.Z, mask=mask)
+
+
+def test_the_one_graph(model, data):
+    one = fixed().fit(data.X, data.Z)
+    assert np.array_equal(one.graph_, one.estimator_.graph_)
+    assert np.array_equal(one.graph_, one.adjacency(data.Z[:1])[0])
+    agreed = fixed(selection="stability", threshold=0.9).fit(data.X, data.Z)
+    assert np.array_equal(agreed.graph_, agreed.consensus(data.Z[:1])[0])
+    with pytest.raises(AttributeError, match="no graph_, for it is around a ContextualDAG"):
+        model.graph_  # noqa: B018
 
 
 def test_one_order_stays_one_order():
@@ -356,5 +408,8 @@ def test_arguments_of_methods(model, data):
         model.consensus(data.Z, 2)
     with pytest.raises(InvalidParameterError, match="level must be a number between 0 and 1\\. Got 90"):
         model.weight_intervals(data.Z, 90)
-    with pytest.raises(NotFittedError):
-        fixed().edge_probabilities(data.Z)
+    with pytest.raises(InvalidParameterError, match=r"calibrate must be True, .* or False, for the shares .* Got 'no'"):
+        model.edge_probabilities(data.Z, calibrate="no")
+    for ask in (fixed().edge_probabilities, fixed().adjacency):
+        with pytest.raises(NotFittedError):
+            ask(data.Z)

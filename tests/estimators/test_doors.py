@@ -12,10 +12,19 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from contextualdag import ContextualDAG, FixedDAG
+from contextualdag import BootstrapDAG, ContextualDAG, FixedDAG
 from contextualdag.datasets import make_varying_dag
 from contextualdag.errors import ContextualDAGError, InvalidInputError, MissingPackageError, NotFittedError
-from contextualdag.export import NamedGraph, as_frame, as_graphml, from_causallearn, from_lingam, from_networkx
+from contextualdag.export import (
+    NamedGraph,
+    as_frame,
+    as_graphml,
+    from_causallearn,
+    from_dowhy,
+    from_lingam,
+    from_networkx,
+    from_pgmpy,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -201,6 +210,7 @@ def test_pgmpy_has_the_same_distribution(model, z, moments):
     network = model.to_pgmpy(z)
     assert network.check_model()
     assert set(network.edges()) == set(model.to_networkx(z).edges())
+    pd.testing.assert_frame_equal(as_frame(from_pgmpy(network)).loc[NAMES, NAMES], model.to_frame(z))
     order = [NAMES.index(name) for name in nx.topological_sort(network)]  # that of to_joint_gaussian
     mean, joint = network.to_joint_gaussian()
     np.testing.assert_allclose(mean, mu[order], atol=1e-7)  # pgmpy rounds to 8 digits
@@ -222,6 +232,7 @@ def test_dowhy_intervenes_as_the_formula_says(model, z, moments):
     W, mu, covariance = moments
     gcm.util.general.set_random_seed(0)
     scm, n = model.to_dowhy(z), 20_000
+    pd.testing.assert_frame_equal(as_frame(from_dowhy(scm)).loc[NAMES, NAMES], model.to_frame(z))
     drawn = gcm.draw_samples(scm, n)[NAMES].to_numpy()
     spread = np.sqrt(covariance.diagonal())
     assert (np.abs(drawn.mean(0) - mu) < 5 * spread / np.sqrt(n)).all()
@@ -245,6 +256,56 @@ def test_dowhy_intervenes_as_the_formula_says(model, z, moments):
     noise[k] = 2.0
     other = gcm.counterfactual_samples(scm, {NAMES[k]: lambda _: value}, observed_data=row)[NAMES].to_numpy()[0]
     np.testing.assert_allclose(other, mu + np.linalg.solve(np.eye(5) - cut.T, noise), atol=1e-9)
+
+
+def test_pgmpy_networks_that_cannot_be_read():
+    models = pytest.importorskip("pgmpy.models")
+    network = models.LinearGaussianBayesianNetwork([("a", "b")])
+    with pytest.raises(InvalidInputError, match=r"distribution for every variable; 'a' has none\. Fit it first"):
+        from_pgmpy(network)
+    with pytest.raises(InvalidInputError, match=r"must be a LinearGaussianBayesianNetwork of pgmpy\. Got <class 'dict'>"):
+        from_pgmpy({})
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"a": rng.standard_normal(500)}).assign(b=lambda t: 2 * t["a"] + rng.standard_normal(500))
+    (edge,) = from_pgmpy(network.fit(rows)).edges
+    assert (edge.source, edge.target, edge.weight) == ("a", "b", pytest.approx(2, abs=0.2))
+
+
+class Scm:
+    """What `from_dowhy` asks of a model of DoWhy."""
+
+    def __init__(self, mechanism):
+        self.graph, self._mechanism = nx.DiGraph([("b", "c"), ("a", "c")]), mechanism
+
+    def causal_mechanism(self, name):
+        return types.SimpleNamespace(prediction_model=self._mechanism)
+
+
+def test_models_in_the_form_of_dowhy():
+    given = types.SimpleNamespace(coefficients=np.array([1.0, 2.0]))
+    learned = types.SimpleNamespace(sklearn_model=types.SimpleNamespace(coef_=np.array([[1.0, 2.0]])))
+    for mechanism in (given, learned):
+        graph = from_dowhy(Scm(mechanism))
+        assert [edge[:3] for edge in graph.edges] == [("a", "c", 1.0), ("b", "c", 2.0)]
+    for mechanism in (None, types.SimpleNamespace(coefficients=np.ones(3))):
+        with pytest.raises(InvalidInputError, match="that of 'c' has no coefficient for each of 'a', 'b'"):
+            from_dowhy(Scm(mechanism))
+    with pytest.raises(InvalidInputError, match=r"must be a structural causal model of dowhy\.gcm"):
+        from_dowhy(nx.DiGraph())
+
+
+def test_edges_of_a_bootstrap_have_their_probability():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, 3)) * [1.0, 3.0, 0.2]
+    X[:, 1] += 5 * X[:, 0]
+    for noise in ("equal", "unequal"):  # with and without directions
+        model = BootstrapDAG(FixedDAG(noise=noise, random_state=0), n_resamples=4, n_jobs=1, verbose=False).fit(X)
+        table = model.edges(model.typical_context()).set_index(["source", "target"])["probability"]
+        graph = model.to_networkx()
+        assert len(graph.edges) == len(table) > 0
+        for source, target, data in graph.edges(data=True):
+            assert data["probability"] == pytest.approx(table[source, target])
+        assert [edge.probability for edge in from_networkx(graph).edges] == pytest.approx(table.tolist())
 
 
 @pytest.mark.parametrize(

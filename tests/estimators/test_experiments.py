@@ -56,7 +56,10 @@ def test_some_columns_of_flags_and_a_name_with_a_semicolon():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ([None, "B1", "B1", "a"], r"name 'B1' in 2 rows, which is not a variable. Did you mean 'b'\?"),
+        (
+            [None, "B1", "B1", "a"],
+            r"name 'B1' in 2 rows, which is not a variable; the first is row 1, counted from 0. Did you mean 'b'\?",
+        ),
         ([None, "q", 7, None], r"in 1 row, which is not a variable"),
         ([None, "b"], r"each of the 4 rows of X. Got 2 entries"),
         ("b", r"must be a mask of shape \(4, 3\) or name the targets of each row. Got 'b' instead"),
@@ -67,7 +70,7 @@ def test_some_columns_of_flags_and_a_name_with_a_semicolon():
         (np.zeros((3, 3), bool), r"must have the shape \(4, 3\), as X has. Got \(3, 3\)"),
         (np.zeros((4, 3, 3), bool), r"must have the shape \(4, 3\). Got \(4, 3, 3\)"),
         (np.array([[0, 2, 0]] * 4), r"boolean, or hold only zeros and ones. Its column 'b' has 4 other values, such as"),
-        (pd.DataFrame({"b": [0, 1, np.nan, 0]}), r"Its column 'b' has 1 other values, such as"),
+        (pd.DataFrame({"b": [0, 1, np.nan, 0]}), r"Its column 'b' has 1 other values, such as nan in row 2, counted from 0"),
         (pd.DataFrame({"target": [0, 1, 0, 0]}), r"has a column 'target', which is not a variable"),
         (np.array([True, False, True, True]), r"does not tell the variable. Pass a dict, such as {'a': flags}, a mask"),
         (pd.Series([True, None, True, True]), r"does not tell the variable"),

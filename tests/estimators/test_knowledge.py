@@ -1,5 +1,7 @@
 """Prior knowledge: allowed and required edges, in every estimator and every method, and what contradicts itself."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -38,6 +40,30 @@ def test_tiers_forbid_what_points_back():
     assert not allowed[2:, :2].any()
     assert allowed[:2].all()
     assert allowed[2:, 2:].all()
+
+
+def test_names_of_digits_and_positions():
+    names = ["10", "0", "x"]
+    assert Knowledge.read(names, "FixedDAG", required_edges=[("0", "10")]).required[1, 0]
+    assert Knowledge.read(names, "FixedDAG", required_edges=[("0", 2)]).required[1, 2]
+    unclear = "0 may be the variable '0' or the position 0, which is '10'. Write '0' or '10', as text."
+    for given in ({"required_edges": [(0, "x")]}, {"forbidden_edges": [("x", 0)]}, {"tiers": [[0], ["10", "x"]]}):
+        with pytest.raises(InvalidParameterError, match=re.escape(unclear)):
+            Knowledge.read(names, "FixedDAG", **given)
+    table = pd.DataFrame(np.random.default_rng(0).standard_normal((60, 3)), columns=[10, 0, "x"])
+    with pytest.raises(InvalidParameterError, match=r"'order' parameter of SortedDAG is unclear: 0 may be"):
+        SortedDAG(order=[0, "10", "x"], **SMALL).fit(table, np.arange(60.0)[:, None])
+    with pytest.raises(InvalidParameterError, match=r"'transform' parameter is unclear: 0 may be"):
+        FixedDAG(transform={0: "none"}).fit(table)
+    with pytest.raises(InvalidInputError, match=r"interventions are unclear in row 1: 0 may be"):
+        FixedDAG().fit(table, interventions=[None, 0, *[None] * 58])
+    model = FixedDAG(random_state=0).fit(table)
+    Z = model.typical_context()
+    with pytest.raises(InvalidInputError, match=r"source: 0 may be"):
+        model.effect(0, "x", Z)
+    with pytest.raises(InvalidInputError, match=r"interventions: 0 may be"):
+        model.do(Z, {0: 1.0})
+    assert model.do(Z, {"0": 1.0}).means["0"].item() == 1
 
 
 def test_what_would_close_a_cycle_of_required_edges_is_not_allowed():

@@ -327,7 +327,8 @@ class WithoutFeatures:
         self.path_, self.chosen_ = pd.DataFrame({"n_edges": [0.0, 2.0]}), {"n_edges": 2.0}
         self.undirected_edges_, self.structure_scores_, self.context_test_ = [], {}, None
         self.noise_, self.outliers_, self.noise_changes_ = "equal", [], {}
-        self.rows_ = RowsOfFit(1)
+        self.rows_, self.n_held_out_, self._explained, self._variation = RowsOfFit(1), 0, np.full((3, 3), math.nan), None
+        self.noise_scale_ = self.scale_ = np.ones(3)
         self.structure_, self.selection = "varying", "min"
         self.explained_ = pd.DataFrame({name: [math.nan] for name in ("means", "common edges", "change of edges")})
         self._preparation = SimpleNamespace(transforms=Transforms.learn(np.zeros((0, 3)), self.names_, "none"))

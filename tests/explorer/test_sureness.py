@@ -1,5 +1,6 @@
 """How sure edges are, on the page: what a model with probabilities is answered, and that others are not."""
 
+import copy
 import time
 from dataclasses import replace
 
@@ -14,6 +15,7 @@ from contextualdag.datasets import make_fixed_dag, make_varying_dag
 from contextualdag.errors import InvalidInputError
 from contextualdag.estimators import FixedDAG
 from contextualdag.estimators.remarks import remarks
+from contextualdag.estimators.summary import EXPLAINED, in_words
 from contextualdag.explorer.callbacks import Answers
 from contextualdag.explorer.elements import signed, sure_enough
 from contextualdag.explorer.graphs import FittedGraphs
@@ -168,13 +170,41 @@ def test_other_models_show_nothing_of_it(graphs, answers):
 
 def test_the_page_says_what_the_model_is(bootstrap_model, sure):
     whole = page(sure.graphs)
-    about = next(one for one in whole.children if isinstance(one, html.Details))
+    about = next(one for one in whole.children if getattr(one, "id", "") == "about")
     summary, *sentences = about.children
     assert summary.children == "About this model"
     assert [one.children for one in sentences] == remarks(bootstrap_model)
     assert any("are sure (probability at least 0.9)" in one.children for one in sentences)
     assert "probability below 0.5" in text_of(whole)
     assert _box_of_slider(whole).className == "feature"
+
+
+def test_effects_have_intervals(bootstrap_model, sure, answers):
+    W = bootstrap_model.adjacency(np.array([sure.graphs.default.a]))[0]
+    j, k = np.argwhere(W)[0]
+    view = replace(sure.graphs.default, cause=int(j), shift=1.0)
+    words = text_of(sure.respond(*link(sure, view))[0])
+    low, high = bootstrap_model.effect_intervals(np.array([view.a], dtype=float))
+    assert f"({signed(low[0, j, k])} to {signed(high[0, j, k])})" in words
+    assert "In brackets its 90 % interval" in words
+    assert "interval" not in text_of(answers.respond(*link(answers, replace(answers.graphs.default, cause=0)))[0])
+
+
+def test_what_changes_comes_first(bootstrap_model, sure):
+    words = text_of(page(sure.graphs))
+    assert words.index(in_words(bootstrap_model)) < words.index("About this model")
+    for source, target in bootstrap_model.summary()[["source", "target"]].itertuples(index=False):
+        assert f"{source} → {target}" in words
+    assert EXPLAINED in words
+    assert "⚠" not in words
+
+
+def test_a_fit_that_is_worse_than_no_model_is_said_first(bootstrap_model):
+    bad = copy.copy(bootstrap_model)
+    bad.noise_scale_ = bad.scale_ * [0.9, 2, 0.9, 0.9]
+    words = text_of(page(FittedGraphs(bad)))
+    assert "⚠ The noise of 'x2' (4.00) is larger" in words
+    assert words.index("⚠") < words.index(in_words(bad))
 
 
 def _box_of_slider(component):

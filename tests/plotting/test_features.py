@@ -1,7 +1,9 @@
 import numpy as np
+import pandas as pd
 import pytest
 
-from contextualdag import FixedDAG
+from contextualdag import BootstrapDAG, ClusteredDAG, FixedDAG
+from contextualdag.datasets import make_varying_dag
 from contextualdag.errors import InvalidInputError
 from tests.plotting.conftest import assert_all_inside
 
@@ -62,3 +64,21 @@ def test_along_a_feature_that_does_not_vary(fixed):
     with pytest.warns(UserWarning, match="The context does not vary"):
         model = FixedDAG(random_state=0).fit(X, np.full((60, 1), 98.6))
     model.plot_edge("x1", "x2", "z1").figure.canvas.draw()
+
+
+def test_effects_of_a_bootstrap_have_a_band():
+    data = make_varying_dag(200, n_nodes=4, n_edges=4, n_features=1, reversals=False, random_state=0)
+    site = np.where(data.Z[:, 0] > 0, "a", "b")
+    Z = pd.DataFrame({"age": data.Z[:, 0], "site": site})
+    model = BootstrapDAG(ClusteredDAG(n_clusters=2, random_state=0), n_resamples=4, n_jobs=1, verbose=False)
+    model.fit(data.X, Z)
+    source, target = model.summary()[["source", "target"]].iloc[0]
+    (band,) = model.plot_effect(source, target, "age").collections
+    j, k = model.names_.index(source), model.names_.index(target)
+    low, high = model.effect_intervals(model.typical_context())
+    top, bottom = band.get_paths()[0].vertices[:, 1].max(), band.get_paths()[0].vertices[:, 1].min()
+    assert bottom <= low[0, j, k] <= high[0, j, k] <= top
+    (lines,) = model.plot_effect(source, target, "site").collections
+    assert len(lines.get_segments()) == 2
+    labels = [text.get_text() for text in model.plot_effect(source, target, "site").get_legend().get_texts()]
+    assert "90 % interval of the total" in labels

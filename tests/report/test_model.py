@@ -167,3 +167,22 @@ def test_varying_edges(model):
     assert table["source"].tolist() == ["sleep", "mood"]
     assert table.loc[0, ["present", "mean", "smallest", "largest", "varies"]].tolist() == [0.5, 1.0, 0.0, 2.0, 1.0]
     assert table.loc[1, "varies"] == 0
+
+
+def test_effects_have_intervals_where_the_model_tells_them(model, tmp_path):
+    text = write_model_report(model, tmp_path / "r.html").read_text(encoding="utf-8")
+    section = text[text.index("Strongest effects in a typical context") :]
+    assert "interval of the total effect" not in text
+    T = model.total_effects(model.typical_context())[0]
+    if T.any():
+        assert " on " in section
+    data = make_fixed_dag(300, n_nodes=4, n_edges=4, random_state=0)
+    sure = BootstrapDAG(FixedDAG(random_state=0), n_resamples=4, n_jobs=1, verbose=False).fit(data.X, data.Z)
+    text = write_model_report(sure, tmp_path / "s.html").read_text(encoding="utf-8")
+    section = text[text.index("Strongest effects") : text.index("interval of the total effect")]
+    low, high = sure.effect_intervals(sure.typical_context())
+    j, k = np.argwhere(sure.graph_)[0]
+    assert f"<td>x{j + 1} on x{k + 1}</td>" in section
+    row = next(row for row in section.split("<tr>") if f"x{j + 1} on x{k + 1}" in row)
+    numbers = [float(cell) for cell in re.findall(r"<td>([-0-9.e]+)</td>", row.replace("\u2212", "-"))]
+    assert numbers[2:] == pytest.approx([low[0, j, k], high[0, j, k]], abs=0.005)

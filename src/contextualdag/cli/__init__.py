@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from contextualdag import __version__
-from contextualdag.cli import benchmark, check, effects, fit, graphs, pages, reproduce, simulated
+from contextualdag.cli import benchmark, check, effects, fit, graphs, pages, reproduce, simulated, summary
 from contextualdag.cli.outcome import Program
 
 COMMANDS = (
@@ -17,6 +17,7 @@ COMMANDS = (
     simulated.simulate,
     check.check,
     fit.fit,
+    summary.summary,
     graphs.graphs,
     effects.effects,
     pages.explore,

@@ -44,6 +44,8 @@ def effects(
     paths. The direct effect is the weight of the edge. They are causal
     only if the graph is.
 
+    Models of fit --bootstrap have intervals as well.
+
     Without --at, this is in a typical context; without --source and
     --target, for all pairs that have an effect.
 
@@ -85,6 +87,8 @@ def _pairs(model: "GraphEstimator", context: "pd.DataFrame", source: str | None,
     """Effects of and on the given variables, the largest first; without both of them only those that are not zero."""
     import pandas as pd
 
+    from contextualdag.estimators import BootstrapDAG
+
     names = model.names_
     T, W = model.total_effects(context)[0], model.adjacency(context)[0]
     rows = [
@@ -94,6 +98,10 @@ def _pairs(model: "GraphEstimator", context: "pd.DataFrame", source: str | None,
         if a != b and source in (None, a) and target in (None, b) and (T[j, k] or None not in (source, target))
     ]
     found = pd.DataFrame(rows, columns=["source", "target", "effect", "direct"])
+    if isinstance(model, BootstrapDAG):
+        at = [names.index(name) for name in found["source"]], [names.index(name) for name in found["target"]]
+        low, high = model.effect_intervals(context)
+        found = found.assign(low=low[0][at], high=high[0][at])
     return found.sort_values("effect", key=abs, ascending=False, kind="stable", ignore_index=True)
 
 
@@ -146,6 +154,7 @@ def _show(model: "GraphEstimator", held: "pd.DataFrame", table: "pd.DataFrame", 
     """Show a table below its title and the features of the context that are held."""
     from contextualdag.cli.contexts import describe_context, describe_outside
     from contextualdag.cli.terminal import say, show_table
+    from contextualdag.estimators import BootstrapDAG
     from contextualdag.estimators.remarks import directions
 
     where = ", ".join(part for part in (title, describe_context(held.iloc[0])) if part)
@@ -163,5 +172,7 @@ def _show(model: "GraphEstimator", held: "pd.DataFrame", table: "pd.DataFrame", 
     else:
         say("  no effects")
         say("")
+    if isinstance(model, BootstrapDAG) and "effect" in table:
+        say("low and high: a 90 % interval of the effect, from how much it differs between random halves of the rows.")
     for sentence in directions(model):
         say(f"{sentence} Effects are those of one possible graph.")

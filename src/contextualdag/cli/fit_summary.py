@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from contextualdag.cli.fit import FitData
+    from contextualdag.cli.fit_data import FitData
     from contextualdag.estimators.base import GraphEstimator
 
 NEXT = {
+    "summary": "which edges change with the context, and which are the same for everyone",
     "graphs": "the graph of a typical context",
     "explore": "move through the contexts in a browser",
     "report": "one HTML file to send to others",
@@ -39,7 +40,8 @@ def summarise(model: "GraphEstimator", data: "FitData", out: Path, seconds: floa
     import numpy as np
 
     from contextualdag.estimators import BootstrapDAG
-    from contextualdag.estimators.remarks import remarks
+    from contextualdag.estimators.poor_fit import poor_fit
+    from contextualdag.estimators.remarks import remarks, sureness
     from contextualdag.estimators.summary import for_json, in_words
 
     contexts = model.typical_context() if data.Z is None else data.Z
@@ -55,6 +57,7 @@ def summarise(model: "GraphEstimator", data: "FitData", out: Path, seconds: floa
         "rows_held_out": model.n_held_out_,
         "variables": list(data.X.columns),
         "context": [] if data.Z is None else list(data.Z.columns),
+        "dates": {feature.name: feature.origin for feature in model.context_features_ if feature.origin is not None},
         "left_out": data.left_out,
         "kinds": model.kinds_,
         "transforms": model.transforms_,
@@ -77,6 +80,8 @@ def summarise(model: "GraphEstimator", data: "FitData", out: Path, seconds: floa
             for name, shares in model.explained_.iloc[:-1].iterrows()
         },
         "context_test": None if model.context_test_ is None else asdict(model.context_test_),
+        "poor_fit": poor_fit(model),
+        "sureness": sureness(model),
         "summary": for_json(model),
         "summary_in_words": in_words(model),
         "remarks": remarks(model, first_row=1),
@@ -93,12 +98,19 @@ def show(summary: dict[str, Any]) -> None:
     from contextualdag.cli import COMMANDS
     from contextualdag.cli.terminal import say, show_table
 
+    for sentence in summary["poor_fit"]:
+        say(f"Warning: {sentence}")
+    if summary["summary_in_words"]:
+        say(summary["summary_in_words"])
+    for sentence in summary["sureness"]:
+        say(sentence)
     dropped = f", {summary['rows_dropped']} with missing values dropped" if summary["rows_dropped"] else ""
     halves = f" and {summary['half_samples']} halves of them" if summary["half_samples"] else ""
     say(f"{summary['estimator']} in {summary['seconds']:g} s from {summary['rows']} rows{dropped}{halves}.")
     say(f"Variables ({len(summary['variables'])}): {', '.join(summary['variables'])}")
     if summary["context"]:
-        say(f"Context ({len(summary['context'])}): {', '.join(summary['context'])}")
+        dates = {name: f"{name} (days since {origin})" for name, origin in summary["dates"].items()}
+        say(f"Context ({len(summary['context'])}): {', '.join(dates.get(name, name) for name in summary['context'])}")
     if summary["left_out"]:
         say(f"Not used, because they are not numeric or have no name: {', '.join(summary['left_out'])}")
     rows = []
@@ -114,8 +126,6 @@ def show(summary: dict[str, Any]) -> None:
     say(f"Graphs have {count}{span} (selection: {selection}; graphs --edges shows other points).")
     if not edges["most"]:
         say("No edge improves the prediction of the held-out rows: no dependence was found, or there are too few rows.")
-    if summary["summary_in_words"]:
-        say(summary["summary_in_words"])
     if summary["explained_variance_held_out"] is not None:
         say(
             f"Explained variance of the {summary['rows_held_out']} held-out rows: "
@@ -123,7 +133,8 @@ def show(summary: dict[str, Any]) -> None:
             "(they were also used to select the sparsity, so it may be a little lower on new rows)."
         )
     for remark in summary["remarks"]:
-        say(remark)
+        if remark not in summary["sureness"]:  # said already
+            say(remark)
     say(f"Model: {summary['model']}")
     say("Next:")
     there = {command.__name__ for command in COMMANDS}

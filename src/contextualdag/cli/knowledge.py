@@ -54,6 +54,12 @@ def _read_edge(text: str, option: str) -> tuple[str, str]:
     for arrow in ARROWS:
         source, found, target = (part.strip() for part in text.partition(arrow))
         if found and source and target:
+            if any(another in target for another in ARROWS):
+                raise typer.BadParameter(
+                    f"{text!r} has several arrows, so it is not clear where one name ends. Name the edge in a file instead, "
+                    "with --knowledge.",
+                    param_hint=option,
+                )
             return source, target
     raise typer.BadParameter(f'An edge such as "A -> B" was expected. Got {text!r}.', param_hint=option)
 

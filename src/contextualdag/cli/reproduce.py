@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from contextualdag.cli.options import QuietOption
+
 NAMES = "er-n, er-p, sf-n, sf-p, fixed-n, timings-n, timings-p, illustration, drug, or all of them."
 
 
@@ -18,6 +20,7 @@ def reproduce(
     workers: Annotated[int | None, typer.Option(min=1, help="Processes on this machine.")] = None,
     device: Annotated[str, typer.Option(help="Device to fit on: auto, cpu or cuda.")] = "auto",
     data: Annotated[Path | None, typer.Option(help="Data file of the drug study; downloaded by default.")] = None,
+    quiet: QuietOption = False,
 ) -> None:
     """Run an experiment of the paper and draw it with the published points beside ours.
 
@@ -37,7 +40,7 @@ def reproduce(
     except InvalidParameterError as error:
         raise typer.BadParameter(str(error)) from None
     failed = []
-    with resumable("Finished work is kept; run the same command again to resume."), RunProgress() as progress:
+    with resumable("Finished work is kept; run the same command again to resume."), RunProgress(not quiet) as progress:
         if name == reproduction.ALL:
             runs = reproduction.reproduce_all(out, settings, progress)
         else:

@@ -376,8 +376,7 @@ class GraphEstimator(NotebookSummary, Summary, Pictures, Effects, Doors, BaseEst
         self._require_fit()
         if Z is None and self.context_features_:
             raise InvalidInputError("Z is missing: this model was fitted with contexts, so it needs them.")
-        check_aligned(X, Z, depth=3)
-        check_aligned(X, sample_weight, other="sample_weight", depth=3)
+        check_aligned({"X": X, "Z": Z, "sample_weight": sample_weight}, depth=3)
         values = self._read(X, with_missing=self.missing == IMPUTE)
         Z = self._encode(values if Z is None else Z)
         check_same_samples(values, Z)
@@ -484,6 +483,10 @@ class GraphEstimator(NotebookSummary, Summary, Pictures, Effects, Doors, BaseEst
         graphs = self._solution.graphs(scaling.contexts(Z), None if mask is None else scaling.tensor(mask))
         return scaling.weights(graphs.double().cpu().numpy()) + 0.0  # no negative zeros
 
+    def _edge_probabilities(self, Z: Array) -> Array | None:
+        """Probabilities (p, p) of the edges of one encoded context (1, m), as in `edges`; None if the model tells none."""
+        return None
+
     def _undirected(self) -> Flags:
         """Pairs (p, p), in both orders, with an edge whose direction neither the data nor the allowed edges tell."""
         if self._solution.varies:
@@ -496,6 +499,12 @@ class GraphEstimator(NotebookSummary, Summary, Pictures, Effects, Doors, BaseEst
         if isinstance(self._solution, ConstantGraph) and self._solution.doubtful is not None:
             undirected |= self._solution.doubtful.cpu().numpy() & ((W[0] != 0) | (W[0].T != 0))
         return undirected
+
+    def _mask(self, mask: Any, n: int) -> Array | None:
+        """The mask that a method was given for n contexts, checked; only a `SortedDAG` takes one."""
+        if mask is not None:
+            raise InvalidInputError(f"{type(self).__name__} takes no mask; SortedDAG does.")
+        return None
 
     def _no_context(self) -> Array:
         """An encoded context for models with one graph for all."""

@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import asdict
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -12,7 +13,7 @@ import numpy as np
 import torch
 from sklearn.base import clone
 
-from contextualdag.checks import is_count, is_flag, is_integer, is_number, is_one_of, listed
+from contextualdag.checks import is_count, is_flag, is_integer, is_number, is_one_of, listed, shown
 from contextualdag.cluster import require_distributed
 from contextualdag.cpdag import cpdag
 from contextualdag.effects import effects_of, total_effects
@@ -30,6 +31,7 @@ from contextualdag.estimators.resamples import solve_resamples
 from contextualdag.estimators.saving import METADATA
 from contextualdag.estimators.sorted import SortedDAG
 from contextualdag.estimators.summary import find_untold, learn_variation
+from contextualdag.export import edge_text
 from contextualdag.files import in_use
 from contextualdag.progress import ProgressDisplay
 from contextualdag.projection import Order
@@ -241,7 +243,39 @@ class BootstrapDAG(GraphEstimator):
             self._untold = find_untold(self)
         return self
 
-    def edge_probabilities(self, Z: Any, calibrate: bool = True) -> Array:
+    @property
+    def graph_(self) -> Array:
+        """The graph, shape (p, p); only around a `FixedDAG`."""
+        if not isinstance(self.estimator, FixedDAG):
+            name = type(self.estimator).__name__
+            raise AttributeError(f"This BootstrapDAG has no graph_, for it is around a {name}; use adjacency(Z).")
+        self._require_fit()
+        W: Array = self._weights(self._no_context())[0]
+        return W
+
+    def adjacency(self, Z: Any, standardised: bool = False, *, mask: Any = None) -> Array:
+        """Graphs of given contexts.
+
+        Parameters
+        ----------
+        Z : array or DataFrame of shape (n, m)
+            Contexts.
+        standardised : bool, default=False
+            Whether weights are in standard deviations, as of the estimator.
+        mask : array of bool, shape (n, p, p), optional
+            As for `SortedDAG.adjacency`: needed if `fit` was given one.
+
+        Returns
+        -------
+        array of shape (n, p, p)
+            Those of the fit to all rows, or of the consensus if the model selects it.
+        """
+        if mask is None:
+            return super().adjacency(Z, standardised)
+        given = self._parts(Z, mask)
+        return np.concatenate([self._weights(*part) for part in given]) * self._unit(standardised)
+
+    def edge_probabilities(self, Z: Any, calibrate: bool = True, mask: Any = None) -> Array:
         """How sure each edge is in given contexts.
 
         Parameters
@@ -251,6 +285,8 @@ class BootstrapDAG(GraphEstimator):
         calibrate : bool, default=True
             Whether to correct the shares of fits that have an edge, with a table learned on simulated data, so that of
             edges with a probability of 0.8 about four in five are there. False gives the shares among the halves.
+        mask : array of bool, shape (n, p, p), optional
+            As for `adjacency`.
 
         Returns
         -------
@@ -258,10 +294,14 @@ class BootstrapDAG(GraphEstimator):
             ``P[i, j, k]`` is the probability of j -> k in context i, so that ``P[i, j, k] + P[i, k, j]`` is that of an edge
             between the two.
         """
-        Z = self._encode(Z)
-        return np.concatenate([self._probabilities(part, calibrate) for part in parts(Z, self._rows_at_once())])
+        if not is_flag(calibrate):
+            raise InvalidParameterError(
+                "calibrate must be True, for calibrated probabilities, or False, for the shares of the halves that have an "
+                f"edge. Got {shown(calibrate)} instead."
+            )
+        return np.concatenate([self._probabilities(*part, calibrate) for part in self._parts(Z, mask)])
 
-    def weight_intervals(self, Z: Any, level: float = 0.9) -> tuple[Array, Array]:
+    def weight_intervals(self, Z: Any, level: float = 0.9, mask: Any = None) -> tuple[Array, Array]:
         """Intervals for the weights of given contexts.
 
         Parameters
@@ -270,15 +310,17 @@ class BootstrapDAG(GraphEstimator):
             Contexts.
         level : float, default=0.9
             Share of the intervals that should hold the true weight, between 0 and 1.
+        mask : array of bool, shape (n, p, p), optional
+            As for `adjacency`.
 
         Returns
         -------
         low, high : arrays of shape (n, p, p)
         """
         _check_level(level)
-        return self._intervals(self._encode(Z), level)
+        return self._intervals(self._parts(Z, mask), level)
 
-    def effect_intervals(self, Z: Any, level: float = 0.9) -> tuple[Array, Array]:
+    def effect_intervals(self, Z: Any, level: float = 0.9, mask: Any = None) -> tuple[Array, Array]:
         """Intervals for the total effects of given contexts.
 
         Parameters
@@ -287,6 +329,8 @@ class BootstrapDAG(GraphEstimator):
             Contexts.
         level : float, default=0.9
             Share of the intervals that should hold the true effect, between 0 and 1.
+        mask : array of bool, shape (n, p, p), optional
+            As for `adjacency`.
 
         Returns
         -------
@@ -294,9 +338,9 @@ class BootstrapDAG(GraphEstimator):
             Bounds of what `total_effects` gives. The tables of `effect` and `effect_along` have those of 90 %.
         """
         _check_level(level)
-        return self._intervals(self._encode(Z), level, total_effects)
+        return self._intervals(self._parts(Z, mask), level, total_effects)
 
-    def consensus(self, Z: Any, threshold: float | None = None) -> Array:
+    def consensus(self, Z: Any, threshold: float | None = None, mask: Any = None) -> Array:
         """Graphs of the edges that are sure enough.
 
         Parameters
@@ -305,6 +349,8 @@ class BootstrapDAG(GraphEstimator):
             Contexts.
         threshold : float, optional
             Smallest probability that two variables are joined; by default the parameter of the model.
+        mask : array of bool, shape (n, p, p), optional
+            As for `adjacency`.
 
         Returns
         -------
@@ -315,8 +361,7 @@ class BootstrapDAG(GraphEstimator):
         threshold = self.threshold if threshold is None else threshold
         if not is_number(threshold, 0, 1):
             raise InvalidParameterError(f"threshold must be a number from 0 to 1. Got {threshold!r} instead.")
-        Z = self._encode(Z)
-        return np.concatenate([self._consensus(part, threshold) for part in parts(Z, self._rows_at_once())])
+        return np.concatenate([self._consensus(*part, threshold) for part in self._parts(Z, mask)])
 
     def edges(self, Z: Any, standardised: bool = False) -> "pandas.DataFrame":
         """Edges of given contexts as a table, with the probability of each.
@@ -390,29 +435,42 @@ class BootstrapDAG(GraphEstimator):
 
     def _weights(self, Z: Array, mask: Array | None = None) -> Array:
         if self.selection == "stability":
-            return np.concatenate([self._consensus(part, self.threshold) for part in parts(Z, self._rows_at_once())])
+            return np.concatenate([self._consensus(*part, self.threshold) for part in self._in_parts(Z, mask)])
         return self.estimator_._weights(Z, mask)
 
     def _rows_at_once(self) -> int:
         return max(1, NUMBERS_AT_ONCE // (len(self._resamples) * len(self.names_) ** 2))
 
-    def _graphs(self, Z: Array) -> Iterator[Array]:
+    def _parts(self, Z: Any, mask: Any) -> list[tuple[Array, Array | None]]:
+        """Contexts, encoded, and their masks if there are any, as many at once as memory allows."""
+        encoded = self._encode(Z)
+        return self._in_parts(encoded, self.estimator_._mask(mask, len(encoded)))
+
+    def _in_parts(self, Z: Array, mask: Array | None) -> list[tuple[Array, Array | None]]:
+        size = self._rows_at_once()
+        masks = repeat(None) if mask is None else parts(mask, size)
+        return list(zip(parts(Z, size), masks, strict=False))
+
+    def _graphs(self, Z: Array, mask: Array | None = None) -> Iterator[Array]:
         """Graphs (n, p, p) of each half for encoded contexts."""
         scaling = self._preparation.scaling
-        contexts = scaling.contexts(Z)
+        contexts, allowed = scaling.contexts(Z), None if mask is None else scaling.tensor(mask)
         for solution in self._resamples:
-            yield scaling.weights(solution.graphs(contexts).double().cpu().numpy()) + 0.0
+            yield scaling.weights(solution.graphs(contexts, allowed).double().cpu().numpy()) + 0.0
 
-    def _intervals(self, Z: Array, level: float, of: Callable[[Array], Array] = lambda W: W) -> tuple[Array, Array]:
+    def _intervals(
+        self, given: Iterable[tuple[Array, Array | None]], level: float, of: Callable[[Array], Array] = lambda W: W
+    ) -> tuple[Array, Array]:
         """Bounds for what is computed of graphs (n, p, p): by default their weights."""
         bounds = [
-            interval(of(self.estimator_._weights(part)), np.stack([of(W) for W in self._graphs(part)]), level)
-            for part in parts(Z, self._rows_at_once())
+            interval(of(self.estimator_._weights(*part)), np.stack([of(W) for W in self._graphs(*part)]), level)
+            for part in given
         ]
         return np.concatenate([low for low, _ in bounds]), np.concatenate([high for _, high in bounds])
 
     def _effect(self, source: int, target: int, encoded: Array, Z: Any) -> "pandas.DataFrame":
-        low, high = self._intervals(encoded, EFFECT_LEVEL, lambda W: effects_of(W, source)[:, target])
+        given = self._in_parts(encoded, None)
+        low, high = self._intervals(given, EFFECT_LEVEL, lambda W: effects_of(W, source)[:, target])
         return super()._effect(source, target, encoded, Z).assign(low=low, high=high)
 
     def _votes(self, W: Array) -> Array:
@@ -424,28 +482,42 @@ class BootstrapDAG(GraphEstimator):
         votes: Array = np.where(edges & edges.transpose(0, 2, 1), 0.5, edges.astype(np.float64))
         return np.broadcast_to(votes, W.shape)
 
-    def _probabilities(self, Z: Array, calibrate: bool) -> Array:
-        shares = self._shares(self._graphs(Z))
-        return self._calibrated(shares, Z) if calibrate else shares
+    def _edge_probabilities(self, Z: Array) -> Array:
+        P: Array = self._probabilities(Z, None, True)[0]
+        return P + P.T * self._undirected()
+
+    def _surest_edges(self) -> list[str]:
+        """The edges of a typical context with their probabilities, the surest first; none where a mask would be needed."""
+        if isinstance(self.estimator, SortedDAG) and self.estimator.order is None:
+            return []
+        table = self.edges(self.typical_context()).sort_values("probability", ascending=False, kind="stable")
+        rows = table[["source", "target", "directed", "probability"]].itertuples(index=False)
+        return [f"{edge_text(*edge)} ({probability:.2f})" for *edge, probability in rows]
+
+    def _probabilities(self, Z: Array, mask: Array | None, calibrate: bool) -> Array:
+        shares = self._shares(self._graphs(Z, mask))
+        return self._calibrated(shares, Z, mask) if calibrate else shares
 
     def _shares(self, graphs: Iterable[Array]) -> Array:
         votes = [self._votes(W) for W in graphs]
         shares: Array = sum(votes[1:], start=votes[0]) / len(votes)
         return shares
 
-    def _calibrated(self, shares: Array, Z: Array) -> Array:
+    def _calibrated(self, shares: Array, Z: Array, mask: Array | None) -> Array:
         """Probabilities (n, p, p), from the shares of the halves."""
         scaling = self._preparation.scaling
         contexts, voting = scaling.contexts(Z), self._voting
-        members = (voting.member_graphs(k, contexts) for k in range(voting.n_members))
+        within = None if mask is None else scaling.tensor(mask)
+        members = (voting.member_graphs(k, contexts, within) for k in range(voting.n_members))
         of_members = self._shares(scaling.weights(W.double().cpu().numpy()) for W in members)
         known = self._knowledge(self.names_)
-        P = calibrated(shares, of_members, known.allowed & ~np.eye(len(self.names_), dtype=bool))
+        allowed = known.allowed & ~np.eye(len(self.names_), dtype=bool)
+        P = calibrated(shares, of_members, allowed if mask is None else allowed & (mask != 0))
         return np.where(known.required, 1.0, P)
 
-    def _consensus(self, Z: Array, threshold: float) -> Array:
-        own, halves = self.estimator_._weights(Z), np.stack(list(self._graphs(Z)))
-        P = self._calibrated(self._shares(halves), Z)
+    def _consensus(self, Z: Array, mask: Array | None, threshold: float) -> Array:
+        own, halves = self.estimator_._weights(Z, mask), np.stack(list(self._graphs(Z, mask)))
+        P = self._calibrated(self._shares(halves), Z, mask)
         joined = P + P.transpose(0, 2, 1)
         n_votes = (halves != 0).sum(0)
         keeps = (joined >= threshold) & ((own != 0) | (n_votes > 0))

@@ -33,7 +33,7 @@ def calibrated(of_halves: Array, of_members: Array, allowed: Flags) -> Array:
         Shares of the half-samples that have each edge; half of one for each direction where that is not told.
     of_members : array of shape (n, p, p)
         The same of the members of the ensemble that was fitted to all rows.
-    allowed : array of bool, shape (p, p)
+    allowed : array of bool, shape (p, p) or (n, p, p)
         Edges that may be there at all.
 
     Examples
@@ -47,7 +47,9 @@ def calibrated(of_halves: Array, of_members: Array, allowed: Flags) -> Array:
     votes = (of_halves + of_members) / 2
     joined = votes + votes.transpose(0, 2, 1)
     forward = np.divide(votes, joined, out=np.full_like(votes, 0.5), where=joined > 0)
-    forward = np.where(allowed & allowed.T, np.interp(forward, FORWARD_SHARES, FORWARD), allowed.astype(np.float64))
+    forward = np.where(
+        allowed & allowed.swapaxes(-1, -2), np.interp(forward, FORWARD_SHARES, FORWARD), allowed.astype(np.float64)
+    )
     probabilities: Array = np.interp(joined, SHARES, JOINED) * forward
     return probabilities
 

@@ -255,7 +255,7 @@ class ContextualDAG(GraphEstimator):
             Variables; rows are samples.
         Z : array or DataFrame of shape (n, m)
             Contexts of the same samples. Categorical columns are one-hot encoded; those of pandas whose categories are
-            ordered become 0, 1, 2 and so on.
+            ordered become 0, 1, 2 and so on. Dates become days since the first of them.
         X_val, Z_val : optional
             A validation set; by default `validation_fraction` of the rows is held out. See `cross_fit` for how members
             use it.

@@ -65,11 +65,15 @@ class Doors:
         Returns
         -------
         networkx.DiGraph
-            Nodes are the names of the variables; edges have the attributes weight and directed, as in `edges`. Attributes
-            of the graph are ``context <name>`` for each context feature, and outside, as in `is_outside`.
+            Nodes are the names of the variables; edges have the attributes weight and directed, as in `edges`, and those of
+            a `BootstrapDAG` their probability. Attributes of the graph are ``context <name>`` for each context feature, and
+            outside, as in `is_outside`.
             `contextualdag.export.from_networkx` reads it back.
         """
-        return as_networkx(_named_graph(self, z))
+        encoded, graph = _read(self, z)
+        model: Any = self
+        probabilities = model._edge_probabilities(encoded)
+        return as_networkx(graph if probabilities is None else graph.with_probabilities(probabilities))
 
     def to_lingam(self, z: Any = None) -> Array:
         """Adjacency matrix of one context in the convention of lingam, for its functions that take one.
@@ -116,7 +120,7 @@ class Doors:
         pgmpy.models.LinearGaussianBayesianNetwork
             With a linear Gaussian distribution for each variable, given its parents. Means and covariances are those of
             the variables in this context, as `sample` draws them. Edges of `undirected_edges_` have the direction of
-            `adjacency`; the distribution does not depend on it.
+            `adjacency`; the distribution does not depend on it. `contextualdag.export.from_pgmpy` reads it back.
         """
         linear = _linear_model(self, z)
         what = "A network of pgmpy"
@@ -145,6 +149,7 @@ class Doors:
             Each variable is a linear function of its parents with normal noise. These functions are given, so it need not
             be fitted, and ``gcm.fit`` leaves them as they are. Edges of `undirected_edges_` have the direction of
             `adjacency`: what an intervention does across them is then one of several answers that fit the data.
+            `contextualdag.export.from_dowhy` reads its graph and weights back.
         """
         from scipy.stats import norm
 
@@ -241,5 +246,9 @@ def _values(model: Any, context: Any) -> dict[str, Value]:
         return {}
     found, given = columns(context, "Z", "z")
     by_name = dict(zip(given if has_names(context) else [feature.name for feature in features], found, strict=True))
-    firsts = ((feature, by_name[feature.name][0]) for feature in features)
-    return {feature.name: float(value) if feature.is_number else str(value) for feature, value in firsts}
+    number = model._preparation.contexts.encoder.number
+    firsts = ((feature, by_name[feature.name][:1]) for feature in features)
+    return {
+        feature.name: float(number(value, feature.name)[0]) if feature.is_number else str(value[0])
+        for feature, value in firsts
+    }

@@ -7,10 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contextualdag.checks import did_you_mean, generator, is_count, is_finite, is_flag, is_integer, listed, require
+from contextualdag.checks import (
+    did_you_mean,
+    generator,
+    is_count,
+    is_finite,
+    is_flag,
+    is_integer,
+    listed,
+    require,
+    two_meanings,
+)
 from contextualdag.effects import effects_of, means_under, sample_under, total_effects
 from contextualdag.errors import InvalidInputError
-from contextualdag.tables import Array, Flags
+from contextualdag.tables import Array, Flags, check_aligned
 
 if TYPE_CHECKING:
     import pandas
@@ -228,6 +238,8 @@ class Effects:
         """
         encoded = self._encode(Z)
         values = self._values(interventions, len(encoded))
+        for variable, given in interventions.items():
+            check_aligned({"Z": Z, f"interventions[{variable!r}]": given}, depth=3)
         self._warn_of_directions()
 
         def over(arithmetic: Callable[..., Array], rng: np.random.Generator | None = None) -> Array:
@@ -276,6 +288,8 @@ class Effects:
                 f"{what} must be the name of a variable, or a position from 0 to {len(self.names_) - 1}. Got {variable!r} "
                 f"instead. {known}"
             )
+        if unclear := two_meanings(int(variable), self.names_):
+            raise InvalidInputError(f"{what}: {unclear}")
         return int(variable)
 
     def _values(self, interventions: Any, n: int) -> dict[int, Array]:

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import torch
 
-from contextualdag.checks import did_you_mean, is_integer, listed
+from contextualdag.checks import did_you_mean, is_integer, listed, two_meanings
 from contextualdag.columns import has_names
 from contextualdag.errors import InvalidParameterError
 from contextualdag.graphs import is_acyclic
@@ -129,6 +129,8 @@ class _Reader:
         if isinstance(node, str) and node in self.names:
             return self.names.index(node)
         if is_integer(node) and 0 <= node < len(self.names):
+            if unclear := two_meanings(int(node), self.names):
+                raise InvalidParameterError(f"The '{parameter}' of {self.owner} are unclear: {unclear}")
             return int(node)
         near = did_you_mean(node, self.names) if isinstance(node, str) else ""
         raise InvalidParameterError(

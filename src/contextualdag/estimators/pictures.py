@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from contextualdag.estimators.poor_fit import poor_fit
 from contextualdag.estimators.summary import in_words, structure_and_noise
 from contextualdag.printable import printable
 
@@ -115,6 +116,13 @@ class NotebookSummary:
         changes = in_words(model)
         if changes:
             rows["changes"] = f"{changes} (summary())"
+        if hasattr(model, "edge_probabilities"):
+            rows["probabilities"] = f"from {model.n_resamples_} random halves of the rows (edge_probabilities(Z), edges(Z))"
+            sure = model._surest_edges()
+            if sure:
+                rows["in a typical context"] = _listed(sure)
+        for number, sentence in enumerate(poor_fit(model)):
+            rows[f"warning{f' {number + 1}' if number else ''}"] = sentence
         cells = "".join(
             f"<tr><th style='text-align:left'>{k}</th><td style='text-align:left'>{html.escape(printable(v))}</td></tr>"
             for k, v in rows.items()

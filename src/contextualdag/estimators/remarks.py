@@ -37,7 +37,7 @@ def remarks(model: "GraphEstimator", first_row: int = 0) -> list[str]:
 
     Rows are counted from `first_row`: 0 as in Python, or 1 as in the messages of the terminal.
     """
-    about_edges = [*_kinds(model), *about_context(model), *_explained(model), *_readable(model), *_sureness(model)]
+    about_edges = [*_kinds(model), *about_context(model), *_explained(model), *_readable(model), *sureness(model)]
     about_rows = [*_known_of_rows(model), *_outliers(model, first_row)]
     return [*about_edges, _noise(model), *_changing_noise(model), *directions(model), *about_rows]
 
@@ -215,7 +215,7 @@ def _better_yet_untested(model: "GraphEstimator") -> str:
     )
 
 
-def _sureness(model: "GraphEstimator") -> list[str]:
+def sureness(model: "GraphEstimator") -> list[str]:
     """How many edges are sure, likely and doubtful, if the model tells probabilities."""
     if not isinstance(model, BootstrapDAG):
         return []

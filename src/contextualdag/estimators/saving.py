@@ -145,6 +145,7 @@ def _pack_preparation(preparation: Preparation) -> tuple[dict[str, Any], Tensors
         "names": preparation.names,
         "context": [
             {"name": n, "categories": c, "ordered": n in encoder.ordered, "cycle": encoder.cycles.get(n)}
+            | ({"origin": encoder.origins[n]} if n in encoder.origins else {})
             for n, c in zip(encoder.names, encoder.categories, strict=True)
         ],
         "has_mean_network": network is not None,
@@ -169,6 +170,7 @@ def _unpack_preparation(metadata: dict[str, Any], tensors: Tensors, device: torc
         categories=tuple(None if column["categories"] is None else tuple(column["categories"]) for column in described),
         ordered=frozenset(column["name"] for column in described if column["ordered"]),
         cycles={column["name"]: tuple(column["cycle"]) for column in described if column["cycle"]},
+        origins={column["name"]: column["origin"] for column in described if column.get("origin") is not None},
     )
     contexts = ContextSummary(encoder, arrays["context_quantiles"], arrays["context_means"])
     names = ("z_mean", "z_scale", "x_mean", "x_scale", "unit")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from contextualdag.checks import is_integer, listed, shown
+from contextualdag.checks import is_integer, listed, shown, two_meanings
 from contextualdag.columns import as_array
 from contextualdag.errors import InvalidInputError, InvalidParameterError
 from contextualdag.estimators.base import GraphEstimator
@@ -28,6 +28,10 @@ from contextualdag.projection.ordering import TRAINING_STARTS
 from contextualdag.tables import Array
 from contextualdag.training.problem import NetworkSettings
 from contextualdag.training.structure import COMMON_ORDER, CONSTANT
+
+NEEDS_MASK = (
+    "This SortedDAG was fitted with a mask for each sample, so it needs one for new samples too: adjacency(Z, mask=...)."
+)
 
 
 class SortedDAG(GraphEstimator):
@@ -173,7 +177,9 @@ batch_size, validation_fraction, device, random_state, verbose
         fit_together([self], [{**tables, "checkpoint": checkpoint}])
         return self
 
-    def adjacency(self, Z: Any, mask: Any = None) -> Array:
+    def adjacency(  # type: ignore[override]  # the mask was first
+        self, Z: Any, mask: Any = None, standardised: bool = False
+    ) -> Array:
         """Graphs of given contexts.
 
         Parameters
@@ -182,6 +188,8 @@ batch_size, validation_fraction, device, random_state, verbose
             Contexts.
         mask : array of bool, shape (n, p, p), optional
             As in `fit`, and needed if there was one.
+        standardised : bool, default=False
+            Whether weights are in standard deviations, as of `ContextualDAG`.
 
         Returns
         -------
@@ -189,17 +197,24 @@ batch_size, validation_fraction, device, random_state, verbose
             ``W[i, j, k]`` is the effect of variable j on k in context i. Every ``W[i]`` is acyclic.
         """
         if mask is None:
-            return super().adjacency(Z)
-        if self.order is not None:
+            return super().adjacency(Z, standardised)
+        encoded = self._encode(Z)
+        return self._weights(encoded, self._mask(mask, len(encoded))) * self._unit(standardised)
+
+    def _mask(self, mask: Any, n: int) -> Array | None:
+        if mask is not None and self.order is not None:
             raise InvalidInputError("This SortedDAG has an order, so it takes no mask.")
-        return self._weights(self._encode(Z), _read_mask(mask, len(Z), "mask"))
+        if mask is None and self.order is None:
+            raise InvalidInputError(NEEDS_MASK)
+        found = _read_mask(mask, n, "mask")
+        p = len(self.names_)
+        if found is not None and found.shape[1] != p:
+            raise InvalidInputError(f"mask must have the shape ({n}, {p}, {p}). Got {found.shape} instead.")
+        return found
 
     def _weights(self, Z: Array, mask: Array | None = None) -> Array:
         if self.order is None and mask is None:
-            raise InvalidInputError(
-                "This SortedDAG was fitted with a mask for each sample, so it needs one for new samples too: "
-                "adjacency(Z, mask=...)."
-            )
+            raise InvalidInputError(NEEDS_MASK)
         return super()._weights(Z, mask)
 
     def _check_parameters(self) -> None:
@@ -233,6 +248,9 @@ batch_size, validation_fraction, device, random_state, verbose
 def _ranks(order: Sequence[str | int], names: list[str]) -> Array:
     """Position of every variable in the order."""
     nodes = list(order) if isinstance(order, Iterable) else []
+    for node in nodes:
+        if is_integer(node) and (unclear := two_meanings(int(node), names)):
+            raise InvalidParameterError(f"The 'order' parameter of SortedDAG is unclear: {unclear}")
     positions = [names.index(node) if isinstance(node, str) and node in names else node for node in nodes]
     if not all(map(is_integer, positions)) or sorted(map(int, positions)) != list(range(len(names))):
         raise InvalidParameterError(

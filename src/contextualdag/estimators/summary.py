@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from contextualdag.cpdag import untold
 from contextualdag.errors import InvalidInputError
+from contextualdag.export import edge_text
 from contextualdag.training.context_test import LEVEL
 from contextualdag.training.noise import EQUAL
 from contextualdag.training.packing import Tensors
@@ -24,6 +25,12 @@ if TYPE_CHECKING:
 
 OFTEN_JOINED = 0.5  # share of the contexts
 MOST_NAMED = 3  # features in a sentence
+EXPLAINED = (
+    "Share: contexts of the data in which the two are joined; reversed: of these, those with the edge the other way. "
+    "Weight: the mean where the edge is; spread: the standard deviation over all contexts, 0 where it is not. p: of a test "
+    "that the weight is the same in all contexts; varies: whether that is rejected, allowing for the number of tests, or "
+    "the edge reverses. Edges that are not said to vary may still do so, by less than the data show."
+)
 AVERAGED = " The graph is one for all contexts, so weights that change are averages."
 
 
@@ -236,6 +243,25 @@ def structure_and_noise(model: "GraphEstimator") -> str:
     if model.noise_ == EQUAL:
         return f"{graphs}, and the noise has one size in all variables, in the units given."
     return f"{graphs}, and the noise has a size of its own in each variable, so units do not matter."
+
+
+def readable_table(table: "pandas.DataFrame") -> "pandas.DataFrame":
+    """The rows of a summary as people read them: edges as arrows, shares in percent, empty cells for what is not there."""
+    import pandas as pd
+
+    triples = zip(table["source"], table["target"], table["directed"], strict=True)
+    return pd.DataFrame(
+        {
+            "edge": [edge_text(source, target, bool(directed)) for source, target, directed in triples],
+            "share": [f"{100 * share:.0f} %" for share in table["share"]],
+            "reversed": [f"{100 * share:.0f} %" if share else "" for share in table["reversed"]],
+            "weight": table["weight"].to_numpy(),
+            "spread": table["spread"].to_numpy(),
+            "p": [f"{p:.2g}" if p == p else "" for p in table["p_value"]],
+            "varies": ["yes" if varies else "" for varies in table["varies"]],
+            "changes with": [feature or "" for feature in table["changes_with"]],
+        }
+    )
 
 
 def for_json(model: "GraphEstimator") -> list[dict[str, Any]] | None:

@@ -111,12 +111,14 @@ def responses(graphs: FittedGraphs, view: View) -> Any:
     """What the cause of a view affects: total effects, and means without and with the intervention."""
     shown = [graphs.response(view, values) for values in view.contexts]
     parts: list[Any] = []
-    for letter, response in zip("AB", shown, strict=False):
+    for letter, values, response in zip("AB", view.contexts, shown, strict=False):
         if response is None:
             return html.P(NO_CAUSE, className="soft")
         parts += [html.H4(letter)] if view.comparing else []
-        parts.append(_of_response(graphs.labels, response))
-    said = "Effect: change of the mean for one unit more of the cause, over all directed paths."
+        bounds = graphs.effect_intervals(view.level, values) if graphs.tells_probabilities else None
+        parts.append(_of_response(graphs.labels, response, bounds))
+    interval = f" In brackets its {100 * LEVEL:.0f} % interval." if graphs.tells_probabilities else ""
+    said = "Effect: change of the mean for one unit more of the cause, over all directed paths." + interval
     at_nodes = "changes of means" if view.shift else "effects"
     said += f" The graph has {at_nodes} at the nodes, blue upwards and orange downwards; what is not reached is faint."
     if graphs.undirected(view.level).any():
@@ -132,16 +134,20 @@ def shift_label(shift: float) -> str:
     return f"{count} spread{'' if count == '1' else 's'} {'above' if shift > 0 else 'below'} its mean"
 
 
-def _of_response(names: Sequence[str], response: Response) -> Any:
-    """The cause and all that it reaches, the strongest first."""
+def _of_response(names: Sequence[str], response: Response, bounds: tuple[Array, Array] | None) -> Any:
+    """The cause and all that it reaches, the strongest first; effects with their bounds (p, p), if there are any."""
     order = [int(k) for k in np.argsort(-np.abs(response.strengths), kind="stable") if response.reached[k]]
     if not order:
         return html.P(f"{names[response.cause]} affects nothing here.", className="soft")
     means, after, effects = response.before, response.after, response.effects
-    rows = [
-        [names[k], signed(float(effects[k])) if effects[k] else "", signed(float(means[k])), signed(float(after[k]))]
-        for k in (response.cause, *order)
-    ]
+
+    def effect(k: int) -> str:
+        if not effects[k]:
+            return ""
+        within = "" if bounds is None else f" ({' to '.join(signed(float(bound[response.cause, k])) for bound in bounds)})"
+        return f"{signed(float(effects[k]))}{within}"
+
+    rows = [[names[k], effect(k), signed(float(means[k])), signed(float(after[k]))] for k in (response.cause, *order)]
     return _table(["", "effect", "mean", "then"], rows, "")
 
 

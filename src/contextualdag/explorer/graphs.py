@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contextualdag.estimators.bootstrap import BootstrapDAG
+from contextualdag.estimators.poor_fit import poor_fit
 from contextualdag.estimators.readable import SHARE, readable
 from contextualdag.estimators.remarks import directions, remarks
+from contextualdag.estimators.summary import in_words, readable_table
 from contextualdag.explorer.features import Control, Value
 from contextualdag.explorer.response import Response
 from contextualdag.explorer.view import Level, Values, View, varying
@@ -26,7 +28,7 @@ N_SEEN = 200  # contexts that determine the places of nodes and the scale of wid
 PIECE = 125  # contexts computed at once for a map
 ALONG, MAP = 81, 25  # points of a curve over a feature, and along one side of the map
 KEPT, ROOM = 512, 8_000_000  # results kept of one kind, and bytes that they may take
-LEVEL = 0.9  # of intervals of weights
+LEVEL = 0.9  # of intervals of weights and effects
 
 
 def levels_of(model: "GraphEstimator") -> list[Level]:
@@ -85,7 +87,9 @@ class FittedGraphs:
         self._lock = threading.Lock()  # computing several at once would only slow down each
         self.names = model.names_
         self.labels = [printable(name) for name in model.names_]
-        self.features = tuple(Control(one.name, one.quantiles, one.shares, one.cycle) for one in model.context_features_)
+        self.features = tuple(
+            Control(one.name, one.quantiles, one.shares, one.cycle, one.origin) for one in model.context_features_
+        )
         self.levels = levels_of(model)
         self.selected = next(position for position, level in enumerate(self.levels) if level.selected)
         first = next((position for position, level in enumerate(self.levels) if level.explained), self.selected)
@@ -97,6 +101,7 @@ class FittedGraphs:
         self._means = functools.lru_cache(KEPT)(self._means_of)
         self._told = functools.lru_cache(kept)(self._probabilities_told)
         self.intervals = functools.lru_cache(min(kept, 64))(self._intervals)
+        self.effect_intervals = functools.lru_cache(min(kept, 64))(self._effect_intervals)
         self.undirected = functools.lru_cache(len(self.levels))(self._undirected)
         self.along = functools.lru_cache(curves)(self._along)
         self._counts = functools.lru_cache(64)(self._count_over)
@@ -122,6 +127,22 @@ class FittedGraphs:
     def remarks(self) -> list[str]:
         """Sentences about the model, the same for all contexts."""
         return remarks(self._model)
+
+    @functools.cached_property
+    def poor_fit(self) -> list[str]:
+        """Sentences on what the model predicts worse than no model would."""
+        return poor_fit(self._model)
+
+    @functools.cached_property
+    def summary(self) -> tuple[str, list[list[str]]]:
+        """What changes with the context, as a sentence and as a table, its names first; empty if the model does not know."""
+        sentence = in_words(self._model)
+        if not sentence:
+            return "", []
+        table = readable_table(self._model.summary())
+        for name in ("weight", "spread"):
+            table[name] = [f"{number:.3g}" for number in table[name]]
+        return sentence, [list(table.columns), *table.to_numpy().tolist()]
 
     @property
     def tells_probabilities(self) -> bool:
@@ -202,6 +223,13 @@ class FittedGraphs:
         with self._lock:
             model: Any = self._at_level(level)
             low, high = model.weight_intervals(self._contexts([values]), LEVEL)
+        return low[0], high[0]
+
+    def _effect_intervals(self, level: int, values: Values) -> tuple[Array, Array]:
+        """Bounds (p, p) of the total effects in one context, if the model tells probabilities."""
+        with self._lock:
+            model: Any = self._at_level(level)
+            low, high = model.effect_intervals(self._contexts([values]), LEVEL)
         return low[0], high[0]
 
     def _means_of(self, level: int, values: Values) -> Array:

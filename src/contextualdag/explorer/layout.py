@@ -6,6 +6,7 @@ from typing import Any
 import dash_cytoscape as cyto
 from dash import dcc, html
 
+from contextualdag.estimators.summary import EXPLAINED
 from contextualdag.explorer.elements import UNSURE
 from contextualdag.explorer.features import Control, Value, density_picture
 from contextualdag.explorer.graphs import FittedGraphs
@@ -54,6 +55,8 @@ def page(graphs: FittedGraphs) -> Any:
                 ]
             ),
             html.P(id="message", role="status"),
+            *(html.P(f"⚠ {printable(sentence)}", className="outside") for sentence in graphs.poor_fit),
+            *_summary(graphs),
             *([] if graphs.vary else [html.P(ONE_GRAPH, className="soft")]),
             html.Details([html.Summary("About this model"), *(html.P(remark) for remark in graphs.remarks)], id="about"),
             html.Main([_controls(graphs), _graphs(graphs), _more(graphs)]),
@@ -66,6 +69,22 @@ def page(graphs: FittedGraphs) -> Any:
 def control_id(side: str, position: Any) -> dict[str, Any]:
     """Identifier of the control of a feature; `position` may be one of Dash's wildcards."""
     return {"type": f"value-{side}", "feature": position}
+
+
+def _summary(graphs: FittedGraphs) -> list[Any]:
+    """What changes with the context: a sentence, and a table that can be opened."""
+    sentence, rows = graphs.summary
+    if not sentence:
+        return []
+    head, *body = rows
+    table = html.Table(
+        [
+            html.Thead(html.Tr([html.Th(cell) for cell in head])),
+            html.Tbody([html.Tr([html.Td(printable(cell)) for cell in row]) for row in body]),
+        ]
+    )
+    shown = html.Details([html.Summary("Edge by edge"), html.Div(table, className="edges"), html.P(EXPLAINED)])
+    return [html.Div([html.P(printable(sentence)), shown], id="summary")]
 
 
 def _controls(graphs: FittedGraphs) -> Any:

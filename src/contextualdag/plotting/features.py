@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 RESOLUTION = 101  # points of a curve
 SHORT = 20  # letters of a name where there is little room
 ROWS_AT_ONCE = 1000
+LEVEL = 0.9
+INTERVAL = f"{100 * LEVEL:.0f} % interval of the total"
+BESIDE = (-0.2, 0.2)  # places of two bars
 TwoLines = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 Line = tuple[str, np.ndarray, str]  # label, weights and colour
 
@@ -87,8 +90,8 @@ def plot_effect(
     Returns
     -------
     matplotlib.axes.Axes
-        The direct effect, which is the weight of the edge, is drawn as well. The training range is shaded; outside it both
-        are guesses.
+        The direct effect, which is the weight of the edge, is drawn as well, and of a `BootstrapDAG` the 90 % interval of
+        the total effect. The training range is shaded; outside it all are guesses.
 
     Examples
     --------
@@ -106,9 +109,19 @@ def plot_effect(
         return effects_of(W, j)[:, k], W[:, j, k]
 
     along = find_feature(model, _most_varying(model, both) if feature is None else feature)
-    return _draw_along(
-        model, along, ("total", "direct"), both, f"effect of {plain(source, SHORT)} on {plain(target, SHORT)}", ax
-    )
+    words = f"effect of {plain(source, SHORT)} on {plain(target, SHORT)}"
+    ax = _draw_along(model, along, ("total", "direct"), both, words, ax)
+    if hasattr(model, "effect_intervals"):
+        values = values_along(along, RESOLUTION)
+        low, high = (bound[:, j, k] for bound in model.effect_intervals(contexts_along(model, {along.name: values}), LEVEL))
+        colors = palette_of(ax)
+        if along.is_number:
+            ax.fill_between(values, low, high, color=colors.positive, alpha=0.2, linewidth=0, zorder=1, label=INTERVAL)
+        else:
+            places = np.arange(len(values)) + BESIDE[0]
+            ax.vlines(places, low, high, color=colors.text, linewidth=1.2, label=INTERVAL)
+        ax.legend(fontsize=8, frameon=False, loc="best")
+    return ax
 
 
 def _pair(model: GraphModel, source: str, target: str) -> tuple[int, int]:
@@ -246,7 +259,7 @@ def _lines(ax: "Axes", values: np.ndarray, lines: list[Line], outside: np.ndarra
 
 def _bars(ax: "Axes", values: list[str], lines: list[Line]) -> None:
     places = np.arange(len(values))
-    for shift, (label, weights, color) in zip((-0.2, 0.2), lines, strict=True):
+    for shift, (label, weights, color) in zip(BESIDE, lines, strict=True):
         ax.bar(places + shift, weights, 0.36, color=color, label=label)
     ax.set_xticks(places, _categories(values))
 

@@ -6,10 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from contextualdag.effects import total_effects
 from contextualdag.estimators.bootstrap import BootstrapDAG
+from contextualdag.estimators.poor_fit import poor_fit
 from contextualdag.estimators.readable import in_words, readable
 from contextualdag.estimators.remarks import about_context, remarks
+from contextualdag.estimators.summary import EXPLAINED as EXPLAINED_SUMMARY
 from contextualdag.estimators.summary import in_words as summary_in_words
+from contextualdag.estimators.summary import readable_table
 from contextualdag.export import edge_text
 from contextualdag.plotting import (
     order_flips,
@@ -32,13 +36,8 @@ if TYPE_CHECKING:
     from contextualdag.estimators.base import GraphEstimator
 
 TYPICAL = {"low values": 0.1, "middle values": 0.5, "high values": 0.9}
+LEVEL = 0.9  # of intervals of effects
 N_EDGES, N_DRAWN_EDGES, N_SUMMARISED = 12, 4, 25
-SUMMARY_EXPLAINED = (
-    "Share: contexts of the data in which the two are joined; reversed: of these, those with the edge the other way. "
-    "Weight: the mean where the edge is; spread: the standard deviation over all contexts, 0 where it is not. p: of a test "
-    "that the weight is the same in all contexts; varies: whether that is rejected, allowing for the number of tests, or "
-    "the edge reverses. Edges that are not said to vary may still do so, by less than the data show."
-)
 HOW_TO_SEE_ALL = (
     "This page shows these; for all of them write it with contextualdag report --explained 1, or of "
     "model.select(explained=1)."
@@ -121,16 +120,20 @@ def write_model_report(
     drawn = drawn_contexts(model)
     W = model.adjacency(drawn)
     warnings = find_warnings(model, W, contexts)
+    has_failed = bool(poor_fit(whole))
+    noted = [page.notes("Warnings", warnings)] if warnings else []
     parts = [
+        *(noted if has_failed else []),
+        *_summary(whole),
         page.paragraph(_in_short(model, W, source)),
         *(page.paragraph(sentence) for sentence in about_context(whole)),
         *([page.paragraph(f"{in_words(whole, fewer)}. {HOW_TO_SEE_ALL}")] if fewer is not None else []),
-        *([page.notes("Warnings", warnings)] if warnings else []),
-        *_summary(whole),
+        *([] if has_failed else noted),
         *_typical(model, W),
         *_asked_for(model, contexts),
         *_varying(model, W, drawn),
         *_reversals(model, drawn),
+        *_effects(model),
         *_sparsity(model, W),
         *_path(model),
         *_data(whole),
@@ -204,22 +207,12 @@ def _summary(model: "GraphEstimator") -> list[str]:
         return []
     table = model.summary()
     shown = table.head(N_SUMMARISED)
-    triples = zip(shown["source"], shown["target"], shown["directed"], strict=True)
-    words = shown.assign(
-        edge=[edge_text(source, target, bool(directed)) for source, target, directed in triples],
-        share=[f"{100 * share:.0f} %" for share in shown["share"]],
-        reversed=[f"{100 * share:.0f} %" if share else "" for share in shown["reversed"]],
-        p=[f"{p:.2g}" if p == p else "" for p in shown["p_value"]],
-        varies=["yes" if varies else "" for varies in shown["varies"]],
-        changes_with=[feature or "" for feature in shown["changes_with"]],
-    ).rename(columns={"changes_with": "changes with"})
-    columns = ["edge", "share", "reversed", "weight", "spread", "p", "varies", "changes with"]
     more = f" The {len(shown)} strongest of {len(table)}; model.summary() has all." if len(shown) < len(table) else ""
     return [
         page.heading("What changes with the context"),
         page.paragraph(sentence),
-        page.table(words[columns]),
-        page.paragraph(f"{SUMMARY_EXPLAINED}{more}"),
+        page.table(readable_table(shown)),
+        page.paragraph(f"{EXPLAINED_SUMMARY}{more}"),
     ]
 
 
@@ -329,6 +322,35 @@ def _reversals(model: "GraphEstimator", drawn: "pandas.DataFrame") -> list[str]:
     plot_order_flips(model, drawn, ax=figure.subplots())
     caption = "Pairs whose edge has one direction in some contexts and the other in others: share of the contexts drawn."
     return [page.heading("Edges that reverse"), page.picture(figure, caption)]
+
+
+def _effects(model: "GraphEstimator") -> list[str]:
+    """The strongest total effects in a typical context, with intervals if the model tells them."""
+    import pandas as pd
+
+    context = model.typical_context()
+    T, W = total_effects(model.adjacency(context))[0], model.adjacency(context)[0]
+    pairs = sorted(np.argwhere(T).tolist(), key=lambda pair: -abs((T * units(model))[*pair]))[:N_EDGES]
+    if not pairs:
+        return []
+    columns: dict[str, list[object]] = {
+        "effect": [f"{model.names_[j]} on {model.names_[k]}" for j, k in pairs],
+        "total": [T[j, k] for j, k in pairs],
+        "direct": [W[j, k] for j, k in pairs],
+    }
+    said = "Of a difference of one in the first variable, set by an intervention, over all directed paths; direct: the edge."
+    if isinstance(model, BootstrapDAG):
+        low, high = model.effect_intervals(context, LEVEL)
+        columns |= {name: [bound[0, j, k] for j, k in pairs] for name, bound in (("low", low), ("high", high))}
+        said += f" From low to high: a {100 * LEVEL:.0f} % interval of the total effect."
+    if model.undirected_edges_:
+        said += " The data do not tell all directions, so these are the effects of one possible graph."
+    where = " in a typical context" if model.varies_ else ""
+    return [
+        page.heading(f"Strongest effects{where}"),
+        page.table(pd.DataFrame(columns)),
+        page.paragraph(f"{said} They are causal only if the graph is."),
+    ]
 
 
 def _sparsity(model: "GraphEstimator", W: np.ndarray) -> list[str]:

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from contextualdag.estimators.poor_fit import poor_fit
 from contextualdag.plotting.contexts import context_text
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def find_warnings(model: "GraphEstimator", W: np.ndarray, contexts: Any = None) 
     -------
     list of str
     """
-    return [*_outside(model, contexts), *_empty(W), *_dense(W), *_border(model), *_few(model)]
+    return [*poor_fit(model), *_outside(model, contexts), *_empty(W), *_dense(W), *_border(model), *_few(model)]
 
 
 def _outside(model: "GraphEstimator", contexts: Any) -> list[str]:
