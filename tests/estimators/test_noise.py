@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from contextualdag import ClusteredDAG, ContextualDAG, FixedDAG, SortedDAG
+from contextualdag import BootstrapDAG, ClusteredDAG, ContextualDAG, FixedDAG, SortedDAG
 from contextualdag.datasets import make_fixed_dag, make_varying_dag
 from contextualdag.errors import InvalidParameterError
 from contextualdag.estimators import load_model
@@ -190,6 +190,17 @@ def test_tiers_tell_directions_of_graphs_that_vary(partly):
 
 def test_equal_noise_tells_all_directions(partly):
     assert ContextualDAG(**ALONG_ONE_ORDER | {"noise": "equal"}).fit(*partly).undirected_edges_ == []
+
+
+def test_a_mask_for_each_sample_tells_all_directions(partly):
+    X, Z = partly
+    mask = np.broadcast_to(np.triu(np.ones((5, 5), dtype=bool), 1), (len(X), 5, 5))
+    settings = {name: value for name, value in ALONG_ONE_ORDER.items() if name != "structure"}
+    one = SortedDAG(**settings)
+    for model in (one, BootstrapDAG(one, n_resamples=2, n_jobs=1, selection="stability", verbose=False)):
+        model.fit(X, Z, mask=mask)
+        assert (model.varies_, model.noise_) == (True, "unequal")
+        assert model.undirected_edges_ == []
 
 
 def test_a_given_order_tells_all_directions(fixed):

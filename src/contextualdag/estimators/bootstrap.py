@@ -240,7 +240,7 @@ class BootstrapDAG(GraphEstimator):
         self._adopt()
         if self.selection == "stability":
             self._variation = learn_variation(self, problem)
-            self._untold = find_untold(self)
+            self._untold = find_untold(self, problem)
         return self
 
     @property

@@ -386,9 +386,9 @@ def _keep(model: "GraphEstimator", prepared: Prepared, outcome: Outcome) -> None
     scored = usual if train.scored is None else usual & train.scored.cpu().numpy()
     model._noise_changes = changes_of_noise(left.numpy(), prepared.Z, scored)
     model.outliers_ = prepared.outliers
-    model._variation = learn_variation(model, problem_of_fit(prepared, outcome))
-    untold = find_untold(model)
-    model._untold = untold if prepared.mask is None else np.zeros_like(untold)  # a mask gives an order
+    problem = problem_of_fit(prepared, outcome)
+    model._variation = learn_variation(model, problem)
+    model._untold = find_untold(model, problem)
 
 
 def _progress(model: "GraphEstimator") -> AbstractContextManager[FitProgress | None]:

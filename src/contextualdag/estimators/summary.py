@@ -51,13 +51,14 @@ def learn_variation(model: "GraphEstimator", problem: "Problem") -> Variation:
     return replace(found, weight=found.weight * factor, spread=found.spread * factor)
 
 
-def find_untold(model: "GraphEstimator") -> NDArray[np.bool_]:
+def find_untold(model: "GraphEstimator", problem: "Problem") -> NDArray[np.bool_]:
     """Pairs (p, p) in graphs that vary whose direction is not told by change, other edges or the user, in both orders.
 
     What is neither said to vary nor there in most contexts is too doubtful to tell the direction of others.
     """
     p, found = len(model.names_), model._variation
-    if found is None or model.noise_ == EQUAL or not model._solution.varies:
+    has_order = problem.rows.mask is not None
+    if found is None or has_order or model.noise_ == EQUAL or not model._solution.varies:
         return np.zeros((p, p), dtype=bool)
     source, target, turns = (one.numpy() for one in (found.source, found.target, found.reverses))
     edges, told = np.zeros((2, p, p), dtype=bool)
