@@ -52,6 +52,20 @@ def check(
             "another, and groups are asked whether neighbours do.",
         ),
     ] = None,
+    interventions: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column that names the variable that was set or disturbed in each row; empty for none, several with ; "
+            "between them. These values are not held against the --model.",
+        ),
+    ] = None,
+    weight: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="Column of weights. Rows of weight zero are left out; all others count the same."
+        ),
+    ] = None,
     transform: Annotated[
         list[str] | None,
         typer.Option(
@@ -102,14 +116,18 @@ def check(
         if transform is None:
             transforms = {name: kind for name, kind in loaded.transforms_.items() if name in variables}
     _check_periods(periods, features, codes)
-    of_rows = RowColumns(groups=groups)
+    of_rows = RowColumns(interventions, weight, groups)
     frame = read_table(data, delimiter, decimal, [*codes, *of_rows.text])
     chosen = choose_data(frame, data, variables, features, codes, drop_missing, of_rows, impute=not drop_missing)
+    n_without_weight = 0
+    if weight is not None:
+        chosen, n_without_weight = _rows_that_count(chosen)
     of_groups = chosen.more.get("groups")
     summary: dict[str, Any] = {
         "table": str(data),
         "rows": len(chosen.X),
         "rows_dropped": chosen.n_dropped,
+        "rows_of_weight_zero": n_without_weight,
         "variables": list(chosen.X.columns),
         "context": [] if chosen.Z is None else list(chosen.Z.columns),
         "left_out": chosen.left_out,
@@ -123,18 +141,34 @@ def check(
         _show(summary)
 
 
+def _rows_that_count(chosen: "FitData") -> tuple["FitData", int]:
+    """The rows whose weight is not zero, and the number of others."""
+    from dataclasses import replace
+
+    from contextualdag.estimators.experiments import read_weights
+
+    counts = read_weights(chosen.more["sample_weight"], len(chosen.X), "--weight") > 0
+    Z = None if chosen.Z is None else chosen.Z.loc[counts]
+    more = {name: column[counts] for name, column in chosen.more.items()}
+    return replace(chosen, X=chosen.X.loc[counts], Z=Z, more=more), int((~counts).sum())
+
+
 def _of_model(model: "GraphEstimator", chosen: "FitData") -> dict[str, Any]:
     """What is found about a model on the rows without missing values, and their number."""
     from contextualdag.diagnostics import check_model, falsify
     from contextualdag.diagnostics.falsification import FEWEST_ROWS
 
     X = chosen.X.dropna()
+    interventions = chosen.more.get("interventions")
+    interventions = None if interventions is None else interventions.loc[X.index]
     Z = None if chosen.Z is None or not model.context_features_ else chosen.Z.loc[X.index]
     typer.echo(f"Checking the model on {len(X)} rows ...", err=True)
     return {
         "model_rows": len(X),
-        "model_findings": check_model(model, X, Z) if len(X) else [],
-        "falsification": falsify(model, X, Z, random_state=0) if len(X) >= FEWEST_ROWS else None,
+        "model_findings": check_model(model, X, Z, interventions) if len(X) else [],
+        "falsification": (
+            falsify(model, X, Z, random_state=0, interventions=interventions) if len(X) >= FEWEST_ROWS else None
+        ),
     }
 
 
@@ -155,7 +189,8 @@ def _show(summary: dict[str, Any]) -> None:
     from contextualdag.cli.terminal import say
 
     dropped = f", {summary['rows_dropped']} with missing values dropped" if summary["rows_dropped"] else ""
-    say(f"{summary['table']}: {summary['rows']} rows{dropped}.")
+    without = f", {summary['rows_of_weight_zero']} of weight zero left out" if summary["rows_of_weight_zero"] else ""
+    say(f"{summary['table']}: {summary['rows']} rows{dropped}{without}.")
     say(f"Variables ({len(summary['variables'])}): {', '.join(summary['variables'])}")
     if summary["context"]:
         say(f"Context ({len(summary['context'])}): {', '.join(summary['context'])}")
