@@ -294,7 +294,9 @@ def test_groups_are_held_out_whole():
     mixed = np.random.default_rng(1).permutation(400)
     uneven = np.where(person < 3, 0, person)  # one of thirty rows
     for groups in (person, uneven, np.array([f"person {one}" for one in person])):
-        problem = prepare(ContextualDAG(n_members=3, random_state=0), Tables(X[mixed], Z[mixed], groups=groups[mixed])).problem
+        problem = prepare(
+            ContextualDAG(n_members=3, random_state=0), Tables(X[mixed], Z[mixed], groups=groups[mixed])
+        ).problem
         shuffled = groups[mixed]
         order = numbers(problem, X[mixed])
         train, held_out = order[: len(problem.split.train)], order[len(problem.split.train) :]
