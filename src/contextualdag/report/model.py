@@ -8,7 +8,7 @@ import numpy as np
 
 from contextualdag.estimators.bootstrap import BootstrapDAG
 from contextualdag.estimators.readable import in_words, readable
-from contextualdag.estimators.remarks import about_context, remarks
+from contextualdag.estimators.remarks import about_context, remarks_below
 from contextualdag.estimators.summary import in_words as summary_in_words
 from contextualdag.export import edge_text
 from contextualdag.plotting import (
@@ -349,7 +349,7 @@ def _data(model: "GraphEstimator") -> list[str]:
     return [
         page.heading("Data"),
         page.paragraph(f"{model.n_samples_} rows."),
-        *(page.paragraph(remark) for remark in remarks(model)),
+        *(page.paragraph(remark) for remark in remarks_below(model)),
         *([page.table(_context_table(model))] if model.context_features_ else []),
         page.table(variables),
         page.paragraph(EXPLAINED),
