@@ -205,7 +205,7 @@ def test_interventions_and_weights_are_no_variables_and_not_held_against_a_model
     assert "worse than no model" in {finding["name"] for finding in ignored["model_findings"]}
     result = invoke("trial.csv", "--model", "model", "--interventions", "target", "--weight", "count")
     assert result.exit_code == 0, result.output
-    assert result.stdout.startswith("trial.csv: 500 rows, 100 of weight zero left out.\n")
+    assert result.stdout.startswith("trial.csv: 500 rows, 100 of weight zero left out, 167 with interventions.\n")
     assert "Nothing was found that speaks against its graphs.\n" in result.stdout
     outcome = falsify(model, X[:500], random_state=0, interventions=target[:500])
     assert result.stdout.endswith(f"{outcome.verdict}\n")
@@ -215,8 +215,8 @@ def test_interventions_and_weights_are_no_variables_and_not_held_against_a_model
     result = invoke("trial.csv", "--weight", "count")
     assert result.exit_code == 1
     assert "negative" in result.stderr
-    # The names are read where a model is there to check.
     X.assign(target="z").to_csv("trial.csv", index=False)
-    result = invoke("trial.csv", "--model", "model", "--interventions", "target")
-    assert result.exit_code == 1
-    assert "which is not a variable" in " ".join(result.stderr.split())
+    for options in ((), ("--model", "model")):
+        result = invoke("trial.csv", *options, "--interventions", "target")
+        assert result.exit_code == 1
+        assert "--interventions name 'z' in 600 rows, which is not a variable" in " ".join(result.stderr.split())

@@ -102,6 +102,7 @@ def check(
     from contextualdag.cli.fit import _check_periods, choose_data
     from contextualdag.cli.tables import read_table
     from contextualdag.diagnostics import check_table
+    from contextualdag.estimators.experiments import read_interventions
 
     variables, features = split_names(nodes, "--nodes"), split_names(context, "--context")
     codes, periods = split_names(categorical, "--categorical"), read_periods(cyclic)
@@ -122,12 +123,16 @@ def check(
     n_without_weight = 0
     if weight is not None:
         chosen, n_without_weight = _rows_that_count(chosen)
-    of_groups = chosen.more.get("groups")
+    of_groups, n_intervened = chosen.more.get("groups"), 0
+    if interventions is not None:
+        targets = read_interventions(chosen.more["interventions"], len(chosen.X), list(chosen.X.columns), "--interventions")
+        n_intervened = int(targets.any(1).sum())
     summary: dict[str, Any] = {
         "table": str(data),
         "rows": len(chosen.X),
         "rows_dropped": chosen.n_dropped,
         "rows_of_weight_zero": n_without_weight,
+        "rows_with_interventions": n_intervened,
         "variables": list(chosen.X.columns),
         "context": [] if chosen.Z is None else list(chosen.Z.columns),
         "left_out": chosen.left_out,
@@ -190,7 +195,8 @@ def _show(summary: dict[str, Any]) -> None:
 
     dropped = f", {summary['rows_dropped']} with missing values dropped" if summary["rows_dropped"] else ""
     without = f", {summary['rows_of_weight_zero']} of weight zero left out" if summary["rows_of_weight_zero"] else ""
-    say(f"{summary['table']}: {summary['rows']} rows{dropped}{without}.")
+    set_by_hand = f", {summary['rows_with_interventions']} with interventions" if summary["rows_with_interventions"] else ""
+    say(f"{summary['table']}: {summary['rows']} rows{dropped}{without}{set_by_hand}.")
     say(f"Variables ({len(summary['variables'])}): {', '.join(summary['variables'])}")
     if summary["context"]:
         say(f"Context ({len(summary['context'])}): {', '.join(summary['context'])}")
