@@ -1,5 +1,6 @@
 """Checks of models: silent on the truth, and loud where something was done to it."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -47,6 +48,9 @@ def test_the_truth_is_not_blamed(seed):
     for options in ({}, {"noise_scale": (0.5, 2), "standardise": True}, {"degrees_of_freedom": 3}):
         data = make_varying_dag(600, 6, 2, n_edges=6, random_state=seed, **options)
         assert found(true_rows(data), checks=CHECKS[:-1]) == {}
+    data = make_varying_dag(600, 6, 2, n_edges=6, random_state=seed, interventions=0.4)
+    assert data.interventions.any()
+    assert found(replace(true_rows(data), intervened=data.interventions), checks=CHECKS[:-1]) == {}
 
 
 def test_equal_noise_can_be_read_off_the_variances():
