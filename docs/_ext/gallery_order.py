@@ -4,7 +4,7 @@ from typing import Any
 
 FIRST = (
     *("first_graph", "several_contexts", "sparsity_map", "choosing_sparsity", "order_flip", "categorical_context"),
-    *("weather", "actg175", "sachs", "diabetes"),  # real data
+    *("weather", "actg175", "sachs", "drugs", "diabetes"),  # real data
 )
 
 

@@ -1,5 +1,7 @@
 """How graphs are compared with the consensus, against a count by hand, and the page."""
 
+from types import SimpleNamespace
+
 import networkx as nx
 import numpy as np
 import pandas as pd
@@ -84,13 +86,24 @@ def test_the_page_keeps_its_words_and_the_csv_its_runs(tmp_path, monkeypatch):
     assert "| ContextualDAG | 0 | 0 | 3 | 0.100 |  | 0.000 |" in text
     assert "| weather |" in text
     assert "old" not in text
+    assert text.index("| NOTEARS | 7466 | 20 | 16 | 22 | Zheng") > text.index("### Published figures")
+    assert text.index("### Published figures") < text.index("## Other data sets")
 
 
-def test_december_is_next_to_january():
-    from contextualdag.datasets import load_weather
+def test_the_weather_is_cyclic_and_days_are_held_out(monkeypatch):
+    seen = []
 
-    Z = load_weather().Z
-    waves = real.cyclic_context(Z).drop(columns="origin").to_numpy()
-    first = {month: waves[(Z["month"] == month) & (Z["hour"] == 0)][0] for month in (1, 2, 7, 12)}
-    assert np.linalg.norm(first[12] - first[1]) == pytest.approx(np.linalg.norm(first[2] - first[1]))
-    assert np.linalg.norm(first[7] - first[1]) == pytest.approx(2)
+    def fit(model, X, Z, **options):
+        seen.append((model.get_params()["cyclic"], list(Z), options))
+        fitted = SimpleNamespace(structure_="constant", context_test_=None, held_out_score_=0.5)
+        fitted.adjacency = lambda Z: np.ones((len(Z), 2, 2))
+        return fitted, 1.0
+
+    monkeypatch.setattr(real, "fit", fit)
+    rows = real.other_rows(500)
+    assert [len(row) for row in rows] == [len(real.OTHER_COLUMNS)] * 3
+    cyclic, context, options = seen[0]
+    assert cyclic == {"month": 12, "hour": 24}
+    assert context == ["origin", "month", "hour"]
+    assert len(options["groups"]) == 500
+    assert 200 < options["groups"].nunique() <= 365

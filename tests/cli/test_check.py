@@ -190,3 +190,36 @@ def test_a_model_says_which_features_are_cyclic_and_what_is_transformed(table):
     named = {finding["name"]: finding["message"] for finding in shown["findings"]}
     assert "heavy tails" in named
     assert "'light' (1.00)" in named["means move with the context"]
+
+
+def test_interventions_and_weights_are_no_variables_and_not_held_against_a_model(table):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.standard_normal((600, 4)), columns=list("abcd"))
+    X["b"] += X["a"]
+    hit = np.arange(600) % 3 == 0
+    X.loc[hit, "b"] = rng.uniform(2, 6, hit.sum())
+    X["c"] += X["b"]
+    target = np.where(hit, "b", "")
+    model = FixedDAG(random_state=0).fit(X, interventions=target)
+    model.save("model")
+    weight = np.where(np.arange(600) < 500, 1.5, 0)
+    X.assign(target=target, count=weight).to_csv("trial.csv", index=False)
+    ignored = json.loads(invoke("trial.csv", "--model", "model", "--json").stdout)
+    assert "worse than no model" in {finding["name"] for finding in ignored["model_findings"]}
+    result = invoke("trial.csv", "--model", "model", "--interventions", "target", "--weight", "count")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("trial.csv: 500 rows, 100 of weight zero left out, 167 with interventions.\n")
+    assert "Nothing was found that speaks against its graphs.\n" in result.stdout
+    outcome = falsify(model, X[:500], random_state=0, interventions=target[:500])
+    assert result.stdout.endswith(f"{outcome.verdict}\n")
+    bare = invoke("trial.csv", "--interventions", "target", "--weight", "count")
+    assert "Variables (4): a, b, c, d\n" in bare.stdout
+    X.assign(target=target, count=-weight).to_csv("trial.csv", index=False)
+    result = invoke("trial.csv", "--weight", "count")
+    assert result.exit_code == 1
+    assert "negative" in result.stderr
+    X.assign(target="z").to_csv("trial.csv", index=False)
+    for options in ((), ("--model", "model")):
+        result = invoke("trial.csv", *options, "--interventions", "target")
+        assert result.exit_code == 1
+        assert "--interventions name 'z' in 600 rows, which is not a variable" in " ".join(result.stderr.split())

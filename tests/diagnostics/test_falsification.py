@@ -6,7 +6,7 @@ import pytest
 from contextualdag import FixedDAG
 from contextualdag.datasets import make_fixed_dag, make_varying_dag
 from contextualdag.diagnostics import falsify
-from contextualdag.diagnostics.falsification import _Statements, compare_with_relabelled
+from contextualdag.diagnostics.falsification import _rows_of_variables, _Statements, compare_with_relabelled
 from contextualdag.errors import InvalidInputError, InvalidParameterError
 
 N_PERMUTATIONS = 40
@@ -42,7 +42,9 @@ def test_implied_independences_are_violated_as_often_as_their_level():
     shares = []
     for seed in range(20):
         data = make_varying_dag(500, 6, 2, n_edges=6, random_state=seed)
-        shares.append(_Statements.of(data.W != 0, data.Z).violated(data.X))
+        every = np.ones(data.X.shape, dtype=bool)
+        tables = _rows_of_variables(data.X, data.Z, every)
+        shares.append(_Statements.of(data.W != 0, data.Z, every).violated(tables, np.arange(6)))
     assert 0.03 < np.mean(shares) < 0.07
 
 
@@ -50,7 +52,7 @@ def test_statements_are_the_local_markov_conditions_of_each_row():
     """Row by row against a search from every node."""
     data = make_varying_dag(40, 6, 2, n_edges=9, random_state=0)
     edges = data.W != 0
-    independent = _Statements.of(edges, data.Z).independent
+    independent = _Statements.of(edges, data.Z, np.ones(data.X.shape, dtype=bool)).independent
     for graph, claimed in zip(edges, independent, strict=True):
         for j in range(6):
             reached, front = set(), {j}
@@ -105,3 +107,46 @@ def test_what_is_refused():
         falsify(model, data.X, n_permutations=0)
     with pytest.raises(InvalidInputError, match="30 rows at least"):
         falsify(model, data.X[:10])
+
+
+def test_variables_that_were_set_are_not_tested_in_those_rows():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((900, 6))
+    X[:, 1] += X[:, 0]
+    hit = np.arange(900) % 2 == 0
+    X[hit, 1] = rng.uniform(-4, 4, hit.sum())
+    X[:, 2] += X[:, 1]
+    X[:, 3] += X[:, 2]
+    X[:, 4] -= X[:, 1]
+    edges = np.zeros((900, 6, 6), dtype=bool)
+    edges[:, [0, 1, 2, 1], [1, 2, 3, 4]] = True
+    scored = np.ones(X.shape, dtype=bool)
+    scored[hit, 1] = False
+    Z = np.zeros((900, 0))
+
+    def run(scored, edges=edges):
+        return compare_with_relabelled(X, Z, edges, N_PERMUTATIONS, np.random.default_rng(0), scored)
+
+    assert run(scored).violated <= 0.1
+    assert run(scored).p_value < 0.05
+    same = run(np.ones_like(scored))
+    assert (same.violated, same.p_value) == (run(None).violated, run(None).p_value)
+    # Statements about a variable that was set in nearly all rows are left out.
+    nearly = scored.copy()
+    nearly[10:, 1] = False
+    assert run(nearly).n_tests == run(scored).n_tests - 1  # of x6
+
+
+def test_interventions_and_weights_are_those_of_a_fit():
+    data = make_fixed_dag(400, 6, n_edges=6, weight=0.7, random_state=0)
+    model = FixedDAG(random_state=0).fit(data.X)
+    none = falsify(model, data.X, n_permutations=10, random_state=0)
+    told = falsify(model, data.X, n_permutations=10, random_state=0, interventions=[""] * 400)
+    np.testing.assert_array_equal(told.violated_permuted, none.violated_permuted)
+    weight = np.arange(400) % 2
+    half = falsify(model, data.X, n_permutations=10, random_state=0, sample_weight=weight)
+    expected = falsify(model, data.X[1::2], n_permutations=10, random_state=0)
+    assert (half.n_rows, half.p_value) == (200, expected.p_value)
+    np.testing.assert_array_equal(half.violated_permuted, expected.violated_permuted)
+    with pytest.raises(InvalidInputError, match="'x9'"):
+        falsify(model, data.X, interventions=["x9"] * 400)

@@ -1,5 +1,6 @@
 """Checks of models: silent on the truth, and loud where something was done to it."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -47,6 +48,9 @@ def test_the_truth_is_not_blamed(seed):
     for options in ({}, {"noise_scale": (0.5, 2), "standardise": True}, {"degrees_of_freedom": 3}):
         data = make_varying_dag(600, 6, 2, n_edges=6, random_state=seed, **options)
         assert found(true_rows(data), checks=CHECKS[:-1]) == {}
+    data = make_varying_dag(600, 6, 2, n_edges=6, random_state=seed, interventions=0.4)
+    assert data.interventions.any()
+    assert found(replace(true_rows(data), intervened=data.interventions), checks=CHECKS[:-1]) == {}
 
 
 def test_equal_noise_can_be_read_off_the_variances():
@@ -215,3 +219,36 @@ def test_holes_are_refused_with_a_remedy_that_helps():
         assert "X.dropna()" in str(caught.value)
         assert "impute" not in str(caught.value)
         ask(model, holes.dropna())
+
+
+def test_values_that_were_set_are_not_held_against_a_model():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.standard_normal((900, 6)), columns=list("abcdef"))
+    X["b"] += X["a"]
+    hit = np.arange(900) % 3 == 0
+    X.loc[hit, "b"] = rng.uniform(2, 6, hit.sum())
+    X["c"] += X["b"]
+    X["d"] += X["c"]
+    X["e"] -= X["b"]
+    targets = np.where(hit, "b", "")
+    model = FixedDAG(random_state=0).fit(X, interventions=targets)
+    names = {finding.name for finding in check_model(model, X)}
+    assert {"worse than no model", "residuals correlate"} <= names
+    for told in (targets, {"b": hit}, pd.DataFrame({"b": hit}), np.outer(hit, X.columns == "b")):
+        assert check_model(model, X, interventions=told) == []
+    # A mask without names has the columns of X, whatever their order in the model.
+    turned = X[list("fedcba")]
+    assert check_model(model, turned, interventions=np.outer(hit, turned.columns == "b")) == []
+    # Rows of weight zero are left out, whatever they hold.
+    assert check_model(model, X, sample_weight=~hit) == check_model(model, X[~hit])
+    # A model that is wrong where nothing was set is found all the same.
+    wrong = model.fit(X.assign(e=-X["e"]), interventions=targets)
+    assert "worse than no model" in {finding.name for finding in check_model(wrong, X, interventions=targets)}
+
+
+def test_a_variable_that_was_set_everywhere_is_passed_over():
+    X = make_fixed_dag(300, 4, n_edges=3, random_state=0).X
+    model = FixedDAG(random_state=0).fit(X)
+    X = X.copy()
+    X[:, 0] = np.random.default_rng(0).uniform(5, 9, 300)
+    assert all("x1" not in one.columns for one in check_model(model, X, interventions=["x1"] * 300))

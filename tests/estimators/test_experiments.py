@@ -449,3 +449,30 @@ def test_groups_of_one_row_each_change_nothing():
         model = FixedDAG(random_state=0).fit(X, groups=np.arange(100))
     assert said[0].filename == __file__
     np.testing.assert_array_equal(model.graph_, FixedDAG(random_state=0).fit(X).graph_)
+
+
+def test_values_that_were_set_are_not_scored():
+    X, _, targets = experiment(600)
+    model = FixedDAG(random_state=0).fit(X[:500], interventions=targets[:500])
+    X, targets = X[:300], targets[:300]
+    hit = np.array([target is not None for target in targets])
+    mean = model._means(np.empty((1, 0)))
+    error = (X - mean) @ (np.eye(3) - model.graph_)
+    scored = ~np.outer(hit, [False, True, False])
+    share = [1 - np.mean(error[its, k] ** 2) / np.var(X[its, k]) for k, its in enumerate(scored.T)]
+    assert model.score(X, interventions=targets) == pytest.approx(np.mean(share))
+    assert model.score(X, interventions=targets) > model.score(X) + 0.1
+    assert model.score(X, interventions=[None] * 300) == model.score(X)
+    # With weights, and as a mask without names of a table in another order.
+    table, weight = pd.DataFrame(X, columns=["x1", "x2", "x3"]), np.arange(300) % 3 + 1.0
+    expected = model.score(X, sample_weight=weight, interventions=targets)
+    turned = table[["x3", "x1", "x2"]]
+    assert model.score(turned, sample_weight=weight, interventions=~scored[:, [2, 0, 1]]) == pytest.approx(expected)
+    assert model.score(turned, sample_weight=weight, interventions={"x2": hit}) == pytest.approx(expected)
+    # A variable that was set in every row has no part.
+    assert model.score(X, interventions=["x2"] * 300) == pytest.approx(np.mean([share[0], share[2]]))
+    with pytest.raises(InvalidInputError, match="each of the 300 rows"):
+        model.score(X, interventions=targets[:-1])
+    with pytest.warns(UserWarning, match="Rows of X and interventions are paired by position") as said:
+        model.score(table, interventions=pd.DataFrame({"x2": hit}, index=np.arange(300) + 5))
+    assert said[0].filename == __file__

@@ -62,6 +62,20 @@ def check(
         ),
     ] = None,
     blocks: BlocksOption = None,
+    interventions: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column that names the variable that was set or disturbed in each row; empty for none, several with ; "
+            "between them. These values are not held against the --model.",
+        ),
+    ] = None,
+    weight: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="Column of weights. Rows of weight zero are left out; all others count the same."
+        ),
+    ] = None,
     transform: Annotated[
         list[str] | None,
         typer.Option(
@@ -98,6 +112,7 @@ def check(
     from contextualdag.cli.fit_data import check_kinds, check_transforms, choose_data
     from contextualdag.cli.tables import read_table
     from contextualdag.diagnostics import check_table
+    from contextualdag.estimators.experiments import read_interventions
 
     variables, features = split_names(nodes, "--nodes"), split_names(context, "--context")
     codes, periods = split_names(categorical, "--categorical"), read_periods(cyclic)
@@ -120,15 +135,23 @@ def check(
     check_kinds(periods, levels, features, codes)
     if groups is not None and blocks is not None:
         raise typer.BadParameter("Give --groups or --blocks, not both.", param_hint="--blocks")
-    of_rows = RowColumns(groups=groups, blocks=blocks)
+    of_rows = RowColumns(interventions, weight, groups, blocks)
     frame = read_table(data, delimiter, decimal, [*codes, *levels, *of_rows.text])
     chosen = choose_data(frame, data, variables, features, codes, drop_missing, of_rows, not drop_missing, levels)
     check_transforms(transforms, list(chosen.X.columns))
-    of_groups = chosen.more.get("groups")
+    n_without_weight = 0
+    if weight is not None:
+        chosen, n_without_weight = _rows_that_count(chosen)
+    of_groups, n_intervened = chosen.more.get("groups"), 0
+    if interventions is not None:
+        targets = read_interventions(chosen.more["interventions"], len(chosen.X), list(chosen.X.columns), "--interventions")
+        n_intervened = int(targets.any(1).sum())
     summary: dict[str, Any] = {
         "table": str(data),
         "rows": len(chosen.X),
         "rows_dropped": chosen.n_dropped,
+        "rows_of_weight_zero": n_without_weight,
+        "rows_with_interventions": n_intervened,
         "variables": list(chosen.X.columns),
         "context": [] if chosen.Z is None else list(chosen.Z.columns),
         "left_out": chosen.left_out,
@@ -142,18 +165,34 @@ def check(
         _show(summary)
 
 
+def _rows_that_count(chosen: "FitData") -> tuple["FitData", int]:
+    """The rows whose weight is not zero, and the number of others."""
+    from dataclasses import replace
+
+    from contextualdag.estimators.experiments import read_weights
+
+    counts = read_weights(chosen.more["sample_weight"], len(chosen.X), "--weight") > 0
+    Z = None if chosen.Z is None else chosen.Z.loc[counts]
+    more = {name: column[counts] for name, column in chosen.more.items()}
+    return replace(chosen, X=chosen.X.loc[counts], Z=Z, more=more), int((~counts).sum())
+
+
 def _of_model(model: "GraphEstimator", chosen: "FitData") -> dict[str, Any]:
     """What is found about a model on the rows without missing values, and their number."""
     from contextualdag.diagnostics import check_model, falsify
     from contextualdag.diagnostics.falsification import FEWEST_ROWS
 
     X = chosen.X.dropna()
+    interventions = chosen.more.get("interventions")
+    interventions = None if interventions is None else interventions.loc[X.index]
     Z = None if chosen.Z is None or not model.context_features_ else chosen.Z.loc[X.index]
     typer.echo(f"Checking the model on {len(X)} rows ...", err=True)
     return {
         "model_rows": len(X),
-        "model_findings": check_model(model, X, Z) if len(X) else [],
-        "falsification": falsify(model, X, Z, random_state=0) if len(X) >= FEWEST_ROWS else None,
+        "model_findings": check_model(model, X, Z, interventions) if len(X) else [],
+        "falsification": (
+            falsify(model, X, Z, random_state=0, interventions=interventions) if len(X) >= FEWEST_ROWS else None
+        ),
     }
 
 
@@ -174,7 +213,9 @@ def _show(summary: dict[str, Any]) -> None:
     from contextualdag.cli.terminal import say
 
     dropped = f", {summary['rows_dropped']} with missing values dropped" if summary["rows_dropped"] else ""
-    say(f"{summary['table']}: {summary['rows']} rows{dropped}.")
+    without = f", {summary['rows_of_weight_zero']} of weight zero left out" if summary["rows_of_weight_zero"] else ""
+    set_by_hand = f", {summary['rows_with_interventions']} with interventions" if summary["rows_with_interventions"] else ""
+    say(f"{summary['table']}: {summary['rows']} rows{dropped}{without}{set_by_hand}.")
     say(f"Variables ({len(summary['variables'])}): {', '.join(summary['variables'])}")
     if summary["context"]:
         say(f"Context ({len(summary['context'])}): {', '.join(summary['context'])}")

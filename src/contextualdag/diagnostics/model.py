@@ -29,7 +29,9 @@ APART = 1.25  # ratio of variances from which on brackets do not meet
 WORSE, STANDARD_ERRORS = 0.02, 3.0  # variance that a model adds to that of a variable, as a share
 
 
-def check_model(model: "GraphEstimator", X: Any, Z: Any = None) -> list[Finding]:
+def check_model(
+    model: "GraphEstimator", X: Any, Z: Any = None, interventions: Any = None, sample_weight: Any = None
+) -> list[Finding]:
     """Look for signs that graphs of a fitted model are wrong, or do not mean what they seem to.
 
     Rows that the fit has not seen tell more than its own. Each test errs in about one model out of a hundred, over all its
@@ -44,6 +46,11 @@ def check_model(model: "GraphEstimator", X: Any, Z: Any = None) -> list[Finding]
     Z : array or DataFrame of shape (n, m), optional
         Contexts of the same samples; may be left out if the model was fitted without. Of tables whose graphs do not fit into
         memory, rows are taken at equal steps.
+    interventions : array, DataFrame, dict or sequence, optional
+        Which variables were set or disturbed in which rows, as in `fit`. The equations of variables are not held against
+        these values, and checks that need whole rows pass over rows with any of them.
+    sample_weight : sequence of length n, optional
+        Rows of weight zero are left out. All others count the same: graphs that are right are right for each.
 
     Returns
     -------
@@ -63,7 +70,7 @@ def check_model(model: "GraphEstimator", X: Any, Z: Any = None) -> list[Finding]
     >>> [finding.name for finding in check_model(model, X)]
     ['residuals correlate']
     """
-    rows = FittedRows.read(model, X, Z)
+    rows = FittedRows.read(model, X, Z, interventions=interventions, sample_weight=sample_weight)
     checks: tuple[Callable[[GraphEstimator, FittedRows], Iterator[Finding]], ...] = (_outside,)
     if len(rows.X) >= ENOUGH:
         checks = (_worse_than_nothing, _outside, _residual_correlation, _noise_changes, _brackets, _sortability)
@@ -72,13 +79,16 @@ def check_model(model: "GraphEstimator", X: Any, Z: Any = None) -> list[Finding]
 
 def _worse_than_nothing(model: "GraphEstimator", rows: FittedRows) -> Iterator[Finding]:
     """Variables whose residuals are larger than they are themselves."""
-    alone = (rows.X - rows.X.mean(0)) ** 2
+    n = rows.scored.sum(0)
+    scored = rows.scored | (n < ENOUGH)  # of a variable with too few values nothing is said
+    alone = (rows.X - rows.X.mean(0, where=scored)) ** 2
     rise = rows.residuals**2 - alone
-    mean, error = rise.mean(0), rise.std(0) / np.sqrt(len(rise))
-    worse = (mean > WORSE * alone.mean(0)) & (mean > STANDARD_ERRORS * error) & (mean > 0)
+    mean, variance = rise.mean(0, where=scored), alone.mean(0, where=scored)
+    error = rise.std(0, where=scored) / np.sqrt(np.maximum(n, 1))
+    worse = (mean > WORSE * variance) & (mean > STANDARD_ERRORS * error) & (mean > 0) & (n >= ENOUGH)
     if worse.any():
         named = _named(rows, worse)
-        explained = -mean[worse] / np.maximum(alone.mean(0)[worse], 1e-300)
+        explained = -mean[worse] / np.maximum(variance[worse], 1e-300)
         yield Finding(
             "worse than no model",
             "serious",
@@ -120,7 +130,8 @@ def _residual_correlation(_: "GraphEstimator", rows: FittedRows) -> Iterator[Fin
     """Pairs of residuals that correlate, in all contexts or in some."""
     p = rows.X.shape[1]
     basis = context_basis(rows.Z)
-    residuals = rows.residuals - rows.residuals.mean(0)
+    scored = rows.scored | ~rows.scored.any(0)
+    residuals = np.where(rows.scored, rows.residuals - rows.residuals.mean(0, where=scored), 0.0)
     pairs, strengths = [], []
     for j in range(p - 1):
         p_values, correlation = dependence(residuals[:, j], residuals[:, j + 1 :], basis)
@@ -144,8 +155,9 @@ def _residual_correlation(_: "GraphEstimator", rows: FittedRows) -> Iterator[Fin
 
 def _noise_changes(_: "GraphEstimator", rows: FittedRows) -> Iterator[Finding]:
     """Squared residuals that change with the context."""
-    spread = changes_of_noise(rows.residuals, rows.Z)
-    changes = spread > 0
+    enough = rows.scored.sum(0) >= ENOUGH
+    spread = changes_of_noise(rows.residuals, rows.Z, rows.scored | ~enough)
+    changes = (spread > 0) & enough
     if changes.any():
         named = _named(rows, changes)
         yield Finding(
@@ -162,6 +174,9 @@ def _noise_changes(_: "GraphEstimator", rows: FittedRows) -> Iterator[Finding]:
 
 def _brackets(_: "GraphEstimator", rows: FittedRows) -> Iterator[Finding]:
     """Variables whose noise cannot have one size, whatever the graph."""
+    rows = rows.undisturbed
+    if len(rows.X) < ENOUGH:
+        return
     groups = context_groups(rows.Z, len(rows.names))
     if not groups.any():
         return
@@ -185,8 +200,9 @@ def _brackets(_: "GraphEstimator", rows: FittedRows) -> Iterator[Finding]:
 
 def _sortability(model: "GraphEstimator", rows: FittedRows) -> Iterator[Finding]:
     """Whether the order of the graphs is that of variances, or of shares of explained variance."""
+    rows = rows.undisturbed
     n, p = rows.X.shape
-    if ((rows.W != 0).mean(0) > RARE).sum() < FEWEST_PAIRS or n <= 2 * p:
+    if n <= 2 * p or ((rows.W != 0).mean(0) > RARE).sum() < FEWEST_PAIRS:
         return
     taken = slice(None, None, -(-n // MOST_GRAPHS))
     W, groups = rows.W[taken], context_groups(rows.Z, p)

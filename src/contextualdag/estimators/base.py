@@ -19,7 +19,7 @@ from contextualdag.cpdag import cpdag
 from contextualdag.errors import InvalidInputError, InvalidParameterError, NotFittedError
 from contextualdag.estimators.doors import Doors
 from contextualdag.estimators.effects import Effects
-from contextualdag.estimators.experiments import read_weights
+from contextualdag.estimators.experiments import interventions_of, read_weights
 from contextualdag.estimators.fitting import Tables
 from contextualdag.estimators.imputation import IMPUTE
 from contextualdag.estimators.knowledge import Edges, Knowledge, Node
@@ -353,7 +353,7 @@ class GraphEstimator(NotebookSummary, Summary, Pictures, Effects, Doors, BaseEst
             first += len(part)
         return pd.concat(tables, ignore_index=True)
 
-    def score(self, X: Any, Z: Any = None, sample_weight: Any = None) -> float:
+    def score(self, X: Any, Z: Any = None, sample_weight: Any = None, interventions: Any = None) -> float:
         """Share of the variance of X that contexts and edges explain, the mean over variables; higher is better.
 
         Variables count as they were transformed in the fit (see `transforms_`).
@@ -367,6 +367,9 @@ class GraphEstimator(NotebookSummary, Summary, Pictures, Effects, Doors, BaseEst
             Contexts; may be left out if the model was fitted without.
         sample_weight : sequence of length n, optional
             How much each row counts.
+        interventions : array, DataFrame, dict or sequence, optional
+            Which variables were set or disturbed in which rows, as in `fit`. These values are not scored: their equations
+            say nothing of them. They still predict others.
 
         Returns
         -------
@@ -380,12 +383,14 @@ class GraphEstimator(NotebookSummary, Summary, Pictures, Effects, Doors, BaseEst
         values = self._read(X, with_missing=self.missing == IMPUTE)
         Z = self._encode(values if Z is None else Z)
         check_same_samples(values, Z)
-        observed = ~np.isnan(values)
+        scored = observed = ~np.isnan(values)
         if not observed.all():
             values = np.where(observed, values, np.concatenate([self._means(z) for z in parts(Z)]))
+        if interventions is not None:
+            scored = observed & ~interventions_of(interventions, X, self.names_, depth=4)
         error = np.concatenate([self._residuals(x, z) for x, z in zip(parts(values), parts(Z), strict=True)])
         weight = None if sample_weight is None else read_weights(sample_weight, len(values))
-        return explained_variance(error, values, weight, observed)
+        return explained_variance(error, values, weight, scored)
 
     def sample(self, Z: Any, random_state: int | np.random.Generator | None = None) -> Array:
         """Draw variables from the fitted model, with normal noise, in the units of X.

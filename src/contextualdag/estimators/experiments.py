@@ -239,6 +239,20 @@ def read_interventions(given: Any, n: int, names: Sequence[str], what: str = "in
     return _mask(given, n, names, what) if _is_mask(given) else _targets(given, n, names, what)
 
 
+def interventions_of(given: Any, X: Any, names: Sequence[str], depth: int = 5) -> Flags:
+    """Which variables (n, p), in the order of a fitted model, were intervened on in the rows of a table of the user.
+
+    A mask without names has the columns of X. The user is `depth` calls away from what compares indexes.
+    """
+    if isinstance(given, Mapping):
+        given = _flags_as_table(given, X, "interventions", "X")
+    check_aligned({"X": X, "interventions": given}, depth)
+    own = columns(X, "X", "x")[1] if has_names(X) else list(names)
+    flags = read_interventions(given, n_rows(X), own)
+    in_order: Flags = flags[:, [own.index(name) for name in names]]
+    return in_order
+
+
 def check_enough_rows(intervened: Flags, names: Sequence[str]) -> None:
     """Raise if too few rows are left for the equation of some variable."""
     left = np.logical_not(intervened).sum(0)

@@ -37,9 +37,18 @@ def remarks(model: "GraphEstimator", first_row: int = 0) -> list[str]:
 
     Rows are counted from `first_row`: 0 as in Python, or 1 as in the messages of the terminal.
     """
-    about_edges = [*_kinds(model), *about_context(model), *_explained(model), *_readable(model), *sureness(model)]
+    opening = [*_kinds(model), *about_context(model), *_explained(model), *_readable(model), *sureness(model)]
+    return [*opening, *_noise_and_rows(model, first_row)]
+
+
+def remarks_below(model: "GraphEstimator") -> list[str]:
+    """The remarks but for what a report says at its top: what varies with the context, and how many edges are enough."""
+    return [*_kinds(model), *_explained(model), *sureness(model), *_noise_and_rows(model)]
+
+
+def _noise_and_rows(model: "GraphEstimator", first_row: int = 0) -> list[str]:
     about_rows = [*_known_of_rows(model), *_outliers(model, first_row)]
-    return [*about_edges, _noise(model), *_changing_noise(model), *directions(model), *about_rows]
+    return [_noise(model), *_changing_noise(model), *directions(model), *about_rows]
 
 
 def _kinds(model: "GraphEstimator") -> list[str]:

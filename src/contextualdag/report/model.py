@@ -10,7 +10,7 @@ from contextualdag.effects import total_effects
 from contextualdag.estimators.bootstrap import BootstrapDAG
 from contextualdag.estimators.poor_fit import poor_fit
 from contextualdag.estimators.readable import in_words, readable
-from contextualdag.estimators.remarks import about_context, remarks
+from contextualdag.estimators.remarks import about_context, remarks_below
 from contextualdag.estimators.summary import EXPLAINED as EXPLAINED_SUMMARY
 from contextualdag.estimators.summary import in_words as summary_in_words
 from contextualdag.estimators.summary import readable_table
@@ -390,7 +390,7 @@ def _data(model: "GraphEstimator") -> list[str]:
     return [
         page.heading("Data"),
         page.paragraph(f"{model.n_samples_} rows."),
-        *(page.paragraph(remark) for remark in remarks(model)),
+        *(page.paragraph(remark) for remark in remarks_below(model)),
         *([page.table(_context_table(model))] if model.context_features_ else []),
         page.table(variables),
         page.paragraph(EXPLAINED),
