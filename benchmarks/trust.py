@@ -119,11 +119,12 @@ def simulated_effects(data: Dataset, seed: int) -> Array:
     The noise is the same with and without, so that its chance is no part of the error.
     """
     noise = np.random.default_rng(seed).standard_normal(data.X.shape)
-    found = np.zeros(data.W.shape)
-    for j in range(data.W.shape[1]):
+    found = np.zeros_like(data.W)
+    p = len(data.names)
+    for j in range(p):
         low, high = (sample_under(data.W, np.zeros_like(noise), noise, {j: value}) for value in (0.0, 1.0))
         found[:, j] = high - low
-    off_diagonal: Array = found * (1 - np.eye(found.shape[1]))  # what a variable does to itself is no effect
+    off_diagonal: Array = found * (1 - np.eye(p))  # what a variable does to itself is no effect
     return off_diagonal
 
 
