@@ -447,6 +447,7 @@ FORGERIES: dict[str, tuple[Any, ...]] = {
     "names": ([], ["x"], [1, 2, 3], ["x", "x", "x"], [["x"]], ["x"] * 100_000),
     "context": ([], [{}], {}, [{"name": "z", "categories": ["a"] * 100_000, "ordered": False, "cycle": None}]),
     "categories": (["a"], ["a"] * 10_000, [], [1], "abc"),
+    "origin": ("2024-13-01", "today", "NaT", 2024, []),
     "cycle": ([0, 0], [0, -1], [NAN, 1], [0], "ab", [0, 1, 2]),
     "acyclicity": (
         {"solver": "LogDet", "tolerance": 0.0, "max_iterations": 10**9},

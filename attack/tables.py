@@ -378,6 +378,23 @@ def _variables() -> Iterator[Case]:
         yield Case(name, make, columns)
 
 
+BY_DAY, BY_HOUR = tuple(map(float, range(N))), tuple(hour / 24 for hour in range(N))
+READ_AS_DAYS: dict[str, Column] = {
+    "array of dates": BY_DAY,
+    "pandas datetimes": BY_HOUR,
+    "pandas datetimes with a zone": BY_HOUR,
+    "pandas periods": tuple(float((datetime.date(2024, month, 1) - DAYS[0]).days) for month in range(1, N + 1)),
+    "pandas objects of dates": BY_DAY,
+    "pandas arrow timestamps": BY_HOUR,
+    "polars dates": BY_DAY,
+    "polars datetimes": BY_HOUR,
+    "polars datetimes with a zone": BY_HOUR,
+    "arrow dates": BY_DAY,
+    "arrow timestamps": BY_HOUR,
+    "arrow timestamps with a zone": BY_HOUR,
+}
+
+
 def _contexts() -> Iterator[Case]:
     yield Case("list of numbers", lambda: list(NUMBERS), (NUMBERS,))
     yield Case("series of pandas", lambda: pd.Series(NUMBERS, name="a"), (NUMBERS,))
@@ -385,6 +402,11 @@ def _contexts() -> Iterator[Case]:
     yield Case("array of Arrow", lambda: pa.chunked_array([NUMBERS]), (NUMBERS,))
     yield Case("list of text and numbers", lambda: [[*row] for row in zip(WORDS, NUMBERS, strict=True)], (WORDS, NUMBERS))
     for case in _numeric():
+        if case.name in READ_AS_DAYS:
+            both = "array" in case.name
+            days = READ_AS_DAYS[case.name]
+            yield Case(case.name, case.make, (days, days if both else OTHERS))
+            continue
         has_holes = case.columns is not None and any(value != value for column in case.columns for value in column)
         yield Case(case.name, case.make, None if has_holes else case.columns)
     for name, make, holes in _flags():

@@ -41,6 +41,7 @@ VARIANTS = {
     "binary": "a third of the variables cut at the median",
     "counts": "a third of the variables counts",
     "missing": "one value in ten missing",
+    "one-order": "edges along one order",
 }
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contextualdag.cpdag import check_acyclic, cpdag, distinct
+from contextualdag.cpdag import check_acyclic, cpdag, distinct, untold
 from contextualdag.errors import CyclicGraphError, InvalidInputError
 
 # Equivalence classes of DAGs with 1, ..., 5 nodes (OEIS A007984) and DAGs (OEIS A003024).
@@ -142,3 +142,38 @@ def test_cycles_and_shapes_are_refused():
         check_acyclic(np.eye(2, dtype=bool)[None], "estimated")
     with pytest.raises(InvalidInputError, match=r"graphs must hold one square matrix per sample, shape \(n, p, p\)"):
         cpdag(chain)
+
+
+def test_weights_that_vary_tell_directions_and_others_follow():
+    chain = graph(4, (0, 1), (1, 2), (2, 3))
+    nothing = np.zeros((4, 4), dtype=bool)
+    both = chain | chain.T
+    np.testing.assert_array_equal(untold(chain, nothing, nothing), both)
+    assert not untold(chain, graph(4, (0, 1)), nothing).any()
+    last = graph(4, (2, 3))
+    np.testing.assert_array_equal(untold(chain, last, nothing), both & ~(last | last.T))
+
+
+@pytest.mark.parametrize("p", [3, 4])
+def test_without_knowledge_what_is_untold_is_undirected_in_the_cpdag(p):
+    nothing = np.zeros((p, p), dtype=bool)
+    for dag in every_dag(p)[:: 1 if p == 3 else 7]:
+        expected = cpdag(dag[None])[0]
+        np.testing.assert_array_equal(untold(dag, nothing, nothing), expected & expected.T)
+
+
+def test_pairs_that_reverse_may_close_cycles():
+    either = graph(4, (0, 1), (1, 0), (1, 2), (2, 0), (2, 3))
+    told = graph(4, (0, 1), (1, 0))
+    found = untold(either, told, np.zeros((4, 4), dtype=bool))
+    assert not found[0, 1]
+    np.testing.assert_array_equal(found, found.T)
+
+
+def test_doubtful_edges_tell_nothing_of_others():
+    collider = graph(4, (0, 2), (1, 2), (2, 3))
+    nothing, doubtful = np.zeros((4, 4), dtype=bool), graph(4, (0, 2))
+    assert not untold(collider, nothing, nothing).any()
+    np.testing.assert_array_equal(untold(collider, nothing, doubtful), collider | collider.T)
+    found = untold(collider, doubtful, doubtful)  # told by the user
+    np.testing.assert_array_equal(found, graph(4, (1, 2), (2, 1), (2, 3), (3, 2)))

@@ -1,6 +1,7 @@
 """From tables of any kind to arrays: names, kinds of columns, and what is refused."""
 
 import datetime
+import re
 
 import numpy as np
 import pandas as pd
@@ -112,10 +113,45 @@ def shuffled(frame):
 )
 def test_rows_of_data_frames_belong_together_by_label(X, Z, problem):
     if problem is None:
-        check_aligned(X, Z)
+        check_aligned({"X": X, "Z": Z})
         return
-    with pytest.raises(InvalidInputError, match=rf"{problem}.* Z_val = Z_val\.loc\[X_val\.index\]"):
-        check_aligned(X, Z, "X_val", "Z_val")
+    remedy = r"Z_val = Z_val\.loc\[X_val\.index\]" if "order" in problem else r"X_val\.align\(Z_val, join='inner', axis=0\)"
+    with pytest.raises(InvalidInputError, match=rf"{problem}.*{remedy}"):
+        check_aligned({"X_val": X, "Z_val": Z})
+
+
+@pytest.mark.parametrize(
+    ("labels", "others", "first"),
+    [
+        (list("uvw"), list("uxw"), "row 1, counted from 0, is 'v' in X and 'x' in Z"),
+        ([5, 7, 9], [5, 9, 7], "row 1, counted from 0, is 7 in X and 9 in Z"),
+        ([(0, 1), (0, 2), (1, 1)], [(0, 1), (0, 2), (1, 2)], "row 2, counted from 0, is (1, 1) in X and (1, 2) in Z"),
+        ([np.nan, 1.0, 2.0], [np.nan, 1.0, 3.0], "row 2, counted from 0, is 2.0 in X and 3.0 in Z"),
+    ],
+)
+def test_the_first_labels_that_disagree_are_named(labels, others, first):
+    left, right = (
+        pd.MultiIndex.from_tuples(one) if isinstance(one[0], tuple) else pd.Index(one) for one in (labels, others)
+    )
+    with pytest.raises(InvalidInputError, match=re.escape(first)):
+        check_aligned({"X": FRAME.set_axis(left), "Z": FRAME.set_axis(right)})
+
+
+def test_other_numbers_of_rows_are_a_matter_of_labels():
+    kept = FRAME.drop(index=1)
+    message = r"X has 2 rows and Z has 3; they must describe the same samples\. Keep .*: X, Z = X\.align\(Z, join='inner'"
+    with pytest.raises(InvalidInputError, match=message):
+        check_aligned({"X": kept, "Z": FRAME})
+    X, Z = kept.align(FRAME, join="inner", axis=0)
+    check_aligned({"X": X, "Z": Z})
+
+
+def test_tables_beside_one_without_labels_are_compared_too():
+    labelled = FRAME.set_axis(list("uvw"))
+    for X in (FRAME.to_numpy(), FRAME):
+        check_aligned({"X": X, "Z": labelled, "groups": labelled["a"]})
+        with pytest.raises(InvalidInputError, match="The indexes of Z and groups hold the same labels in another order"):
+            check_aligned({"X": X, "Z": labelled, "groups": labelled["a"][::-1]})
 
 
 @pytest.mark.parametrize("labels", [[2, 3, 4], [1, 2, 3], [0, 0, 1], [2.0, 3.0, 4.0]])
@@ -123,5 +159,5 @@ def test_labels_of_other_rows_are_warned_of_where_one_table_only_counts_its_rows
     moved = FRAME.set_axis(labels)
     for X, Z in ((FRAME, moved), (moved, FRAME), (FRAME, moved["a"])):
         with pytest.warns(UserWarning, match=r"Rows of X and Z are paired by position.* reset_index\(drop=True\)") as said:
-            check_aligned(X, Z)
+            check_aligned({"X": X, "Z": Z})
         assert len(said) == 1

@@ -108,8 +108,9 @@ def test_nothing_is_done_where_nothing_is_wanted():
     ("values", "wanted", "message"),
     [
         ([0.0, 1, 0, 2], "log", "'crp' of X has 2 zeros, which have no logarithm. Use 'log1p' or 'normal-scores'"),
-        ([0.0, 1, -1, -2], "log", "'crp' of X has 1 zeros and 2 negative values, which have no logarithm. Use 'normal-"),
+        ([0.0, 1, -1, -2], "log", "'crp' of X has 1 zero and 2 negative values, which have no logarithm. Use 'normal-"),
         ([0.0, 1, -1, -2], "log1p", "'crp' of X has 2 values of -1 or less"),
+        ([0.0, 1, -1, 2], "log1p", "'crp' of X has 1 value of -1 or less"),
     ],
 )
 def test_no_logarithm(values, wanted, message):

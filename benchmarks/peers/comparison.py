@@ -56,6 +56,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "binary": {"binary": 1 / 3},
     "counts": {"counts": 1 / 3},
     "missing": {"missing": 0.1},
+    "one-order": {"reversals": False},
 }
 SIZES = ((1000, 20, 2), (1000, 10, 2), (316, 20, 2), (1000, 20, 5))  # n, p, m; the variants have the first
 QUICK_SIZES = ((316, 10, 2),)

@@ -2,13 +2,13 @@
 
 It remembers quantiles of every numeric feature and shares of every category, and no row of the data.
 
-Networks see encoded columns: a number as it is, a cyclic one as its sine and cosine, an ordered category as 0, 1, 2 and so
-on, any other as one indicator for each category. People see a feature as it is in their table: a cyclic one within one
-period, categories by name.
+Networks see encoded columns: a number as it is, a date as days since the first, a cyclic number as its sine and cosine, an
+ordered category as 0, 1, 2 and so on, any other as one indicator for each category. People see a feature as it is in their
+table, but for dates: a cyclic one within one period, categories by name.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -28,8 +28,17 @@ from contextualdag.columns import (
     is_missing,
     is_numeric,
 )
+from contextualdag.dates import days_since, first_day, is_day
 from contextualdag.errors import InvalidInputError, InvalidParameterError
-from contextualdag.tables import Array, category_levels, check_finite, check_size, too_many_categories, varying
+from contextualdag.tables import (
+    Array,
+    category_levels,
+    check_complete,
+    check_finite,
+    check_size,
+    too_many_categories,
+    varying,
+)
 
 if TYPE_CHECKING:
     import pandas
@@ -53,12 +62,15 @@ class ContextFeature:
         Share of rows in each category; empty for numbers.
     cycle : (float, float), optional
         Where a cyclic number begins, and its period; values are within that.
+    origin : str, optional
+        The day since which the days of a date are counted, such as 2024-01-01.
     """
 
     name: str
     quantiles: tuple[float, ...]
     shares: dict[str, float]
     cycle: tuple[float, float] | None = None
+    origin: str | None = None
 
     @property
     def is_number(self) -> bool:
@@ -125,27 +137,34 @@ class ContextEncoder:
     categories: tuple[tuple[str, ...] | None, ...]  # None for a numeric column
     ordered: frozenset[str] = frozenset()  # columns whose categories have an order
     cycles: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # start and period of cyclic columns
+    origins: Mapping[str, str] = field(default_factory=dict)  # the first day of columns of dates
 
     @classmethod
     def learn(cls, Z: Any, cyclic: Mapping[str, float] | None = None) -> "ContextEncoder":
         """Take names and categories from the training data, and periods from the parameter `cyclic`."""
         found, names = columns(Z, "Z", "z")
+        _check_complete(found, names, "Z")
         levels = category_levels(Z)
         kinds: list[tuple[str, ...] | None] = []
-        for name, column in zip(names, found, strict=True):
+        origins: dict[str, str] = {}
+        for place, (name, column) in enumerate(zip(names, found, strict=True)):
             check_meaning(column, name, "Z")
-            _refuse_dates(column, name)
+            if is_day(column) and name not in levels:
+                origins[name] = first_day(column)
+                found[place] = days_since(column, origins[name])
+                kinds.append(None)
+                continue
+            _refuse_times(column, name)
             if is_numeric(column) and name not in levels:
                 kinds.append(None)
                 continue
-            _check_complete(column, name)
             given, is_ordered = levels.get(name, ((), False))
             kinds.append(given if is_ordered else _learn_categories(column, name))
         ordered = frozenset(name for name, (_, is_ordered) in levels.items() if is_ordered)
         cycles = _learn_cycles(
             dict(cyclic or {}), dict(zip(names, found, strict=True)), dict(zip(names, kinds, strict=True))
         )
-        return cls(tuple(names), tuple(kinds), ordered, cycles)
+        return cls(tuple(names), tuple(kinds), ordered, cycles, origins)
 
     @property
     def feature_names(self) -> list[str]:
@@ -194,36 +213,51 @@ class ContextEncoder:
         places = zip(self.names, ends, widths, strict=True)
         return {name: tuple(range(end - width, end)) for name, end, width in places}
 
-    def encode(self, Z: Any) -> Array:
-        """Z as an array (n, m) of finite numbers."""
+    def encode(self, Z: Any, what: str = "Z") -> Array:
+        """Z as an array (n, m) of finite numbers; errors call it `what`."""
         if not self.names:
             return np.zeros((len(Z), 0))
-        found, names = columns(Z, "Z", "z")
+        found, names = columns(Z, what, "z")
         if has_names(Z):
             missing = [name for name in self.names if name not in names]
             if missing:
                 raise InvalidInputError(
-                    f"Z lacks the context columns {missing}. The model was fitted on {list(self.names)}."
+                    f"{what} lacks the context columns {missing}. The model was fitted on {list(self.names)}."
                 )
             found = [found[names.index(name)] for name in self.names]
         elif len(found) != len(self.names):
             raise InvalidInputError(
-                f"Z has {len(found)} columns; the model was fitted on {len(self.names)}: {list(self.names)}."
+                f"{what} has {len(found)} columns; the model was fitted on {len(self.names)}: {list(self.names)}."
             )
+        _check_complete(found, self.names, what)
         encoded: list[NDArray[Any]] = []
         for name, categories, column in zip(self.names, self.categories, found, strict=True):
-            check_meaning(column, name, "Z")
+            check_meaning(column, name, what)
             if name in self.cycles:
-                encoded += _sine_and_cosine(_number(column, name), name, self.cycles[name][1])
+                encoded += _sine_and_cosine(self.number(column, name), name, what, self.cycles[name][1])
             elif categories is None:
-                encoded.append(_number(column, name))
+                encoded.append(self.number(column, name))
             else:
                 codes = _codes(column, name, categories)
                 encoded += [codes] if name in self.ordered else [codes == code for code in range(len(categories))]
         array = np.stack(encoded, axis=1).astype(np.float64)
-        check_finite(array, self.feature_names, "Z")
-        check_size(array, self.feature_names, "Z")
+        check_finite(array, self.feature_names, what)
+        check_size(array, self.feature_names, what)
         return array
+
+    def number(self, column: NDArray[Any], name: str) -> Array:
+        """A column of numbers, or of dates as days since the first day of the fit."""
+        origin = self.origins.get(name)
+        if origin is not None and is_day(column):
+            return days_since(column, origin)
+        if is_numeric(column) or is_flags(column):
+            return as_floats(column)
+        expected, remedy = "was numeric", ""
+        if origin is not None:
+            expected, remedy = "held dates", f" Pass dates, by pandas.to_datetime for instance, or days since {origin}."
+        raise InvalidInputError(
+            f"Context column '{name}' {expected} when the model was fitted. Got {described(column)} instead.{remedy}"
+        )
 
 
 @dataclass(frozen=True)
@@ -248,7 +282,8 @@ class ContextSummary:
         for name, categories in zip(self.encoder.names, self.encoder.categories, strict=True):
             if categories is None:
                 quantiles = tuple(map(float, self.quantiles[:, places[name][0]]))
-                found.append(ContextFeature(name, quantiles, {}, self.encoder.cycles.get(name)))
+                cycle, origin = self.encoder.cycles.get(name), self.encoder.origins.get(name)
+                found.append(ContextFeature(name, quantiles, {}, cycle, origin))
             else:
                 shares = map(float, self.means[list(places[name])])
                 found.append(ContextFeature(name, (), dict(zip(categories, shares, strict=True))))
@@ -280,6 +315,7 @@ class ContextSummary:
             if feature.is_number:
                 quartiles = dict(zip(("low", "q25", "median", "q75", "high"), feature.quantiles[::25], strict=True))
                 kind = "number" if feature.cycle is None else "cyclic"
+                kind = kind if feature.origin is None else f"days since {feature.origin}"
                 rows.append({"feature": feature.name, "kind": kind, **quartiles})
             else:
                 rows.append({"feature": feature.name, "kind": "category", "shares": feature.shares})
@@ -314,21 +350,30 @@ def _meaning(text: str) -> float | None:
         return None
 
 
-def _check_complete(column: NDArray[Any], name: str) -> None:
-    missing = sum(is_missing(value) for value in column)
+def _check_complete(found: Sequence[NDArray[Any]], names: Sequence[str], what: str) -> None:
+    """Raise if values are missing: a row without a context has no graph."""
+    holes = [
+        np.isnan(column) if column.dtype.kind in "biufmM" else np.array([is_missing(value) for value in column], dtype=bool)
+        for column in found
+    ]
+    missing = {name: int(hole.sum()) for name, hole in zip(names, holes, strict=True) if hole.any()}
     if missing:
-        what = "1 missing value. Fill it in or drop this row."
-        if missing > 1:
-            what = f"{missing} missing values. Fill them in or drop these rows."
-        raise InvalidInputError(f"Z must be complete. Column '{name}' has {what}")
+        rows, n = int(np.logical_or.reduce(holes).sum()), len(holes[0])
+        X = what.replace("Z", "X")
+        check_complete(
+            missing,
+            n,
+            what,
+            f"{rows} of {n} rows lack a context, without which a row has no graph. Fill it in, or drop these rows; in "
+            f"pandas: known = {what}.notna().all(axis=1), then {X}[known] and {what}[known].",
+        )
 
 
-def _refuse_dates(column: NDArray[Any], name: str) -> None:
+def _refuse_times(column: NDArray[Any], name: str) -> None:
     if is_date(column):
         raise InvalidInputError(
-            f"Context column '{name}' holds dates or times. Code it as a number for what changes as time goes by, such as "
-            f"days since the first, (Z['{name}'] - Z['{name}'].min()).dt.days; or as the month or the hour with a period, "
-            f"Z['{name}'].dt.month and cyclic={{'month': 12}}, for what comes back."
+            f"Context column '{name}' holds times of day or spans of time. Code it as a number: a span as days or seconds, "
+            f"Z['{name}'].dt.total_seconds(); a time of day as its hour with a period, cyclic={{'hour': 24}}."
         )
 
 
@@ -372,23 +417,14 @@ def _wrapped(values: Array, cycle: tuple[float, float]) -> Array:
     return wrapped
 
 
-def _sine_and_cosine(values: Array, name: str, period: float) -> list[NDArray[Any]]:
-    check_finite(values[:, None], [name], "Z")
+def _sine_and_cosine(values: Array, name: str, what: str, period: float) -> list[NDArray[Any]]:
+    check_finite(values[:, None], [name], what)
     angle = 2 * np.pi * (np.mod(values, period) / period)
     return [np.round(np.sin(angle), DIGITS), np.round(np.cos(angle), DIGITS)]
 
 
-def _number(column: NDArray[Any], name: str) -> Array:
-    if not is_numeric(column) and not is_flags(column):
-        raise InvalidInputError(
-            f"Context column '{name}' was numeric when the model was fitted. Got {described(column)} instead."
-        )
-    return as_floats(column)
-
-
 def _codes(column: NDArray[Any], name: str, categories: tuple[str, ...]) -> NDArray[np.int64]:
     """Places of values among the categories."""
-    _check_complete(column, name)
     values = as_text(column)
     meant = {value: find_category(value, categories) for value in set(values)}
     unknown = sorted(value for value, category in meant.items() if category is None)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from contextualdag.errors import CyclicGraphError
 from contextualdag.graphs import check_batch, is_acyclic
 
-__all__ = ["check_acyclic", "cpdag", "distinct"]
+__all__ = ["check_acyclic", "cpdag", "distinct", "untold"]
 
 Edges = NDArray[np.bool_]
 
@@ -58,7 +58,52 @@ def cpdag(graphs: ArrayLike, told: ArrayLike | None = None) -> Edges:
     check_acyclic(edges, "graphs")
     # Neighbouring contexts mostly share a graph, so each graph is completed once.
     first, of_each = distinct(edges)
-    return _complete(edges[first], None if told is None else np.asarray(told) != 0)[of_each]
+    arrows, lines = _complete(edges[first], None if told is None else np.asarray(told) != 0)
+    return (arrows | lines)[of_each]
+
+
+def untold(edges: ArrayLike, told: ArrayLike, doubtful: ArrayLike) -> Edges:
+    """Find the pairs without a direction in graphs that vary, from the edges that they have in some context.
+
+    Noise of unknown size is the same in all contexts. So an edge whose weight varies cannot be turned round, and one whose
+    weight is constant either has the same direction in all contexts or could be turned round in all of them.
+
+    Parameters
+    ----------
+    edges : array of shape (p, p)
+        Not zero at [j, k] if j -> k is an edge in some context. A pair may be an edge in either direction, and there may be
+        cycles.
+    told : array of shape (p, p)
+        Edges whose direction is known: since their weights vary, or since the other direction is not possible.
+    doubtful : array of shape (p, p)
+        Edges too uncertain for the directions of others to follow from theirs.
+
+    Returns
+    -------
+    array of bool, shape (p, p)
+        Pairs whose direction neither is told nor follows from those that are and from v-structures, in both orders.
+
+    Examples
+    --------
+    In a chain whose first edge varies the second must not make a collider of it. The first does not follow from the second.
+
+    >>> import numpy as np
+    >>> from contextualdag.cpdag import untold
+    >>> chain, none = np.array([[0, 1, 0], [0, 0, 1], [0, 0, 0]]), np.zeros((3, 3))
+    >>> first, second = chain * [[1], [0], [0]], chain * [[0], [1], [0]]
+    >>> untold(chain, first, none).any()
+    np.False_
+    >>> untold(chain, second, none).astype(int)
+    array([[0, 1, 0],
+           [1, 0, 0],
+           [0, 0, 0]])
+    """
+    known, there, unsure = (np.asarray(one) != 0 for one in (told, edges, doubtful))
+    unsure = there & (unsure | unsure.T)
+    _, lines = _complete((there & ~unsure)[None], known, (there | there.T)[None])
+    unsure = unsure & ~known
+    found: Edges = lines[0] | unsure | unsure.T
+    return found
 
 
 def check_acyclic(edges: Edges, name: str) -> None:
@@ -80,14 +125,14 @@ def distinct(rows: Edges) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     return first, of_each.reshape(-1)  # numpy 2.0 returns the latter as a column
 
 
-def _complete(dag: Edges, told: Edges | None) -> Edges:
-    """Keep the directions of v-structures and those that are told, then what Meek's rules (1995) derive from them.
+def _complete(dag: Edges, told: Edges | None, joined: Edges | None = None) -> tuple[Edges, Edges]:
+    """The directions of v-structures, those that are told and what Meek's rules (1995) derive from them; the other pairs.
 
     Rules one to three are enough if the directions come from v-structures only. Each is sound, so a direction never
-    contradicts the DAG, and rules may be applied to all pairs at once.
+    contradicts the DAG, and rules may be applied to all pairs at once. More pairs may be `joined` than those of the DAG.
     """
     adjacent = dag | _reverse(dag)
-    apart = ~(adjacent | np.eye(dag.shape[1], dtype=bool))
+    apart = ~((adjacent if joined is None else joined) | np.eye(dag.shape[1], dtype=bool))
     arrows = dag & _via(apart, dag)
     if told is not None:
         arrows |= dag & told
@@ -97,9 +142,9 @@ def _complete(dag: Edges, told: Edges | None) -> Edges:
         forced = _via(_reverse(arrows), apart) | _via(arrows, arrows) | _third_rule(arrows, lines, apart)
         if told is not None:
             forced |= _fourth_rule(arrows, lines, adjacent, apart)
-        new = lines & forced
+        new = lines & forced & dag
         if not new.any():
-            return arrows | lines
+            return arrows, lines
         arrows |= new
 
 

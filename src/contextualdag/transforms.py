@@ -274,12 +274,18 @@ def check_transform(value: Any, owner: str) -> None:
 
 
 def _no_logarithm(name: str, what: str, values: Array, transform: str) -> str:
-    zeros, negative = int((values == 0).sum()), int((values < 0).sum())
+    zeros, negative, too_small = int((values == 0).sum()), int((values < 0).sum()), int((values <= -1).sum())
+
+    def some(count: int, kind: str) -> str:
+        return f"{count} {kind}{'' if count == 1 else 's'}"
+
     if transform == LOG1P:
+        have = "has" if too_small == 1 else "have"
         return (
-            f"Column '{name}' of {what} has {int((values <= -1).sum())} values of -1 or less, which have no log1p. Use "
+            f"Column '{name}' of {what} has {some(too_small, 'value')} of -1 or less, which {have} no log1p. Use "
             "'normal-scores' or 'none' for it."
         )
-    both = " and ".join(f"{count} {kind}" for count, kind in ((zeros, "zeros"), (negative, "negative values")) if count)
+    both = " and ".join(some(count, kind) for count, kind in ((zeros, "zero"), (negative, "negative value")) if count)
     better = "'log1p' or 'normal-scores'" if not negative else "'normal-scores' or 'none'"
-    return f"Column '{name}' of {what} has {both}, which have no logarithm. Use {better} for it."
+    have = "has" if zeros + negative == 1 else "have"
+    return f"Column '{name}' of {what} has {both}, which {have} no logarithm. Use {better} for it."

@@ -99,6 +99,9 @@ def test_groups_are_no_variable_and_may_depend(table):
     assert result.exit_code == 0, result.output
     assert "Variables (4)" in result.stdout
     assert "neighbouring" not in result.stdout
+    blocks = ("persons.csv", "--context", "age,site", "--nodes", "mood,sleep,pain", "--blocks", "5")
+    assert "neighbouring" not in invoke(*blocks).stdout
+    assert invoke(*blocks, "--groups", "person").exit_code == 2
 
 
 def test_cyclic_features_and_transforms(table):

@@ -77,6 +77,12 @@ def test_the_model_is_that_of_the_library(table, tmp_path):
     assert summary["left_out"] == ["unnamed column 1", "name"]
     assert (summary["rows"], summary["rows_dropped"], summary["rows_held_out"]) == (N, 0, same.n_held_out_)
     assert summary["explained_variance_held_out"] == same.held_out_score_
+    assert summary["noise"] == same.noise_
+    assert list(summary["noise_scale"]) == same.names_
+    np.testing.assert_allclose(list(summary["noise_scale"].values()), same.noise_scale_)
+    assert summary["structure"] == "varying"
+    assert summary["context_test"]["p_value"] == same.context_test_.p_value
+    assert set(summary["context_test"]["features"]) == {"age", "site"}
     assert summary["edges"]["mean"] == pytest.approx(len(same.edges(Z)) / N)
     assert len(summary["path"]) == len(same.path_)
     assert summary["selected"] == same.path_["selected"].to_numpy().argmax()
@@ -197,7 +203,9 @@ def test_missing_values(table):
     assert (
         "2 of the 150 rows of holes.csv have missing values, in 'mood' (2), 'age' (1); the first is row 5" in result.stderr
     )
+    assert "A row without a context has no graph, and 1 lacks one." in result.stderr
     assert "--drop-missing" in result.stderr
+    assert "--impute" in result.stderr
     result = invoke(*arguments, "--drop-missing")
     assert result.exit_code == 0, result.output
     assert "from 148 rows, 2 with missing values dropped." in result.stdout
@@ -214,6 +222,8 @@ def test_outliers_are_rows_of_the_file(table):
     assert "which may be errors (row 1 is the first after the header): 8, 101.\n" in shown.stdout
     assert json.loads(invoke(*arguments, "--out", "b", "--json").stdout)["outliers"] == [8, 101]
     assert load_model("a").outliers_ == [7, 100]  # counted from 0, as in Python
+    assert json.loads(invoke(*arguments, "--no-robust", "--out", "c", "--json").stdout)["outliers"] == []
+    assert load_model("c").robust is False
 
 
 def test_outliers_of_a_parquet_file_with_an_index_of_its_own(table):
@@ -291,6 +301,7 @@ def test_parquet(table):
         (["--context", "age", "--cyclic", "age"], "A name and its period were expected, such as hour=24. Got 'age'."),
         (["--context", "age", "--cyclic", "agee=24"], "'agee' is not in --context. Did you mean 'age'? It has: 'age'."),
         (["--context", "age", "--transform", "mood"], "such as crp=log, or one word, auto or none, for all. Got 'mood'."),
+        (["--context", "age", "--transform", "moot=log"], "--transform: 'moot' is not a variable. Did you mean 'mood'? The"),
         (["--context", "age", "--transform", "mood=ln"], "The transforms are: none, log, log1p, normal-scores."),
         (["--context", "age", "--transform", "mood=log", "--transform", "mood=none"], "--transform: 'mood' is given twice."),
         (["--context", "age,site", "--categorical", "site", "--cyclic", "site=2"], "'site' is in --categorical, too"),
@@ -323,7 +334,11 @@ def test_a_device_that_is_not_there():
             ["--context", "age"],
             "A graph needs at least two variables. Got 'mood' from bad.csv",
         ),
-        (lambda t: t.head(2), ["--context", "age"], "too few to hold out"),
+        (
+            lambda t: t.head(2),
+            ["--context", "age"],
+            "bad.csv has 2 rows to fit to, too few to hold out 0.2 of them (--validation-fraction) and train on the rest.",
+        ),
     ],
 )
 def test_bad_tables(change, arguments, sentence, table, tmp_path):
@@ -573,6 +588,14 @@ def test_kinds_of_variables_are_told_and_can_be_said(table):
     assert "Did you mean 'crp'?" in words(invoke(*given, "c", "--transform", "crb=log"))
 
 
+def test_a_column_without_values(table):
+    table.assign(sleep=np.nan).to_csv("data.csv", index=False)
+    for options in ([], ["--impute"], ["--drop-missing"]):
+        result = invoke("data.csv", "--context", "age", "--method", "fixed", "--out", "model", *options)
+        assert result.exit_code == 1
+        assert "Error: Column 'sleep' of data.csv has no values: all 150 are missing." in result.stderr
+
+
 @pytest.mark.slow
 def test_missing_values_can_be_filled_in(table):
     holes = table.copy()
@@ -589,3 +612,95 @@ def test_missing_values_can_be_filled_in(table):
     holes.loc[5, "age"] = np.nan
     holes.to_csv("holes.csv", index=False)
     assert "'age' (1)" in words(invoke(*given, "--impute", "--overwrite"))
+
+
+@pytest.fixture
+def graded(table):
+    grade = np.random.default_rng(0).choice(["low", "middle", "high"], N)
+    return table.assign(grade=grade, dose=np.where(grade == "low", 1, 10))
+
+
+def encoder_of(folder):
+    return load_model(folder)._preparation.contexts.encoder
+
+
+def test_categories_with_an_order(graded):
+    graded.to_csv("graded.csv", index=False)
+    arguments = ["--context", "grade,dose", "--nodes", "mood,sleep", "--method", "fixed", "--out", "model"]
+    result = invoke("graded.csv", *arguments, "--ordered", "grade=low,middle,high", "--ordered", "dose=1,10")
+    assert result.exit_code == 0, result.stderr
+    encoder = encoder_of("model")
+    assert encoder.ordered == {"grade", "dose"}
+    assert encoder.categories == (("low", "middle", "high"), ("1", "10"))
+    assert encoder.feature_names == ["grade", "dose"]
+    result = CliRunner().invoke(app, ["graphs", "model", "--at", "grade=middle", "--at", "dose=10.0"])
+    assert result.exit_code == 0, result.stderr
+    assert "grade = middle, dose = 10" in result.stdout
+    result = CliRunner().invoke(app, ["check", "graded.csv", "--model", "model"])
+    assert result.exit_code == 0, result.stderr
+
+
+def test_the_order_of_categories_in_a_parquet_file(graded):
+    pytest.importorskip("pyarrow")
+    levels = ["low", "middle", "high"]
+    graded.assign(grade=pd.Categorical(graded["grade"], levels, ordered=True)).to_parquet("graded.parquet")
+    arguments = ["graded.parquet", "--context", "grade", "--nodes", "mood,sleep", "--method", "fixed", "--out"]
+    assert invoke(*arguments, "a").exit_code == 0
+    assert encoder_of("a").feature_names == ["grade"]
+    assert invoke(*arguments, "b", "--ordered", "grade=high,middle,low").exit_code == 0
+    assert encoder_of("b").categories == (("high", "middle", "low"),)
+    assert invoke(*arguments, "c", "--categorical", "grade").exit_code == 0
+    assert encoder_of("c").feature_names == ["grade=high", "grade=low", "grade=middle"]
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--ordered", "grade"], "such as grade=low,middle,high. Got 'grade'."),
+        (["--ordered", "grades=low,high"], "'grades' is not in --context. Did you mean 'grade'? It has: 'grade'."),
+        (["--ordered", "grade=low"], "Two levels at least were expected for 'grade'"),
+        (["--ordered", "grade=low,,high"], "Comma-separated names were expected"),
+        (["--ordered", "grade=low,high,low"], "Named more than once: 'low'."),
+        (["--ordered", "grade=a,b", "--ordered", "grade=a,b"], "'grade' is given twice."),
+        (["--ordered", "grade=a,b", "--categorical", "grade"], "'grade' is in --categorical, too; it can be only one."),
+        (["--ordered", "grade=1,2", "--cyclic", "grade=3"], "'grade' is in --cyclic, too; it can be only one."),
+        (
+            ["--ordered", "grade=low,hig,middle"],
+            "= 'high', which is none of the levels of --ordered: 'low', 'hig', 'middle'.",
+        ),
+    ],
+)
+def test_bad_orders(options, sentence, graded):
+    graded.to_csv("graded.csv", index=False)
+    result = invoke("graded.csv", "--context", "grade", "--nodes", "mood,sleep", *options, "--out", "model")
+    assert result.exit_code != 0
+    assert sentence in words(result)
+
+
+def test_dates_as_contexts(table):
+    days = pd.date_range("2024-01-01", periods=N // 2).repeat(2)
+    frame = table.assign(visit=days.strftime("%Y-%m-%d"), first=days)
+    frame.to_csv("dated.csv", index=False)
+    frame.head(3).to_csv("few.csv", index=False)
+    arguments = ["--nodes", "mood,sleep", "--method", "fixed", "--out"]
+    result = invoke("dated.csv", "--context", "age,visit", *arguments, "model")
+    assert result.exit_code == 0, result.stderr
+    assert "Context (2): age, visit (days since 2024-01-01)\n" in result.stdout
+    expected = FixedDAG(random_state=0).fit(table[["mood", "sleep"]], table[["age"]].assign(visit=days))
+    model = load_model("model")
+    assert model.held_out_score_ == pytest.approx(expected.held_out_score_)
+
+    def at(text):
+        return CliRunner().invoke(app, ["graphs", "model", "--at", f"visit={text}"])
+
+    assert at("2024-01-31").stdout == at("30").stdout
+    assert "Outside the training data" in at("2023-12-31").stdout
+    sentence = "'visit' is a date, from 2024-01-01 to 2024-03-15 in the training data, or days since 2024-01-01. Got 'May'."
+    assert sentence in words(at("May"))
+    result = CliRunner().invoke(app, ["graphs", "model", "--contexts", "few.csv", "--format", "json"])
+    assert result.exit_code == 0, result.stderr
+    assert '"visit": 1.0' in result.stdout
+    assert CliRunner().invoke(app, ["check", "dated.csv", "--model", "model"]).exit_code == 0
+    assert CliRunner().invoke(app, ["report", "model", "--out", "report.html"]).exit_code == 0
+    result = invoke("dated.csv", "--context", "visit", "--categorical", "visit", *arguments, "other")
+    assert "holds dates as text, such as '2024-01-01'" in result.stderr

@@ -13,7 +13,9 @@ from contextualdag.cli.options import read_periods, split_names
 from contextualdag.cli.tables import (
     categories,
     complete_rows,
+    days,
     has_name,
+    holds_days,
     holds_flags,
     is_mostly_numeric,
     numbers,
@@ -141,6 +143,11 @@ def test_nearest_names():
     with pytest.raises(ContextualDAGError, match=r"data.csv has no column 'mod'. Did you mean 'mood'") as caught:
         require_columns(pd.DataFrame({"mood": [1], "sleep": [2]}), ["sleep", "mod"], tables.Path("data.csv"))
     assert str(caught.value).endswith("Its columns are: 'mood', 'sleep'.")
+    frame = pd.DataFrame({"mood, evening": [1], "sleep": [2]})
+    with pytest.raises(
+        ContextualDAGError, match=r"""no column 'mood'. A name with a comma needs quotes: '"mood, evening"'. Its"""
+    ):
+        require_columns(frame, split_names("mood, evening,sleep", "--nodes"), tables.Path("data.csv"))
 
 
 def test_names_of_an_option():
@@ -199,16 +206,24 @@ def test_categories(file):
         categories(frame, "who", path)
 
 
-def test_dates_are_no_categories(file):
-    days = pd.date_range("2020-01-30", periods=5)
-    path = file("day\n" + "\n".join(str(day.date()) for day in days))
-    with pytest.raises(
-        ContextualDAGError, match=r"5 different values in 5 rows, such as '2020-01-30'.* a date as days since"
-    ):
-        categories(read_table(path), "day", path)
-    for day in (days, days.tz_localize("UTC")):
-        with pytest.raises(ContextualDAGError, match=r"Column 'day' of data.csv holds dates\..* --cyclic month=12"):
-            categories(pd.DataFrame({"day": day}), "day", path)
+def test_dates(file):
+    written = ["2020-01-30", "2020-01-31 12:00", "2020-02-01T06:30:00+01:00", "", "2020-02-02"]
+    path = file("day,n\n" + "\n".join(f"{day},1" for day in written))
+    frame = read_table(path)
+    assert holds_days(frame["day"])
+    moments = ["2020-01-30", "2020-01-31 12:00", "2020-02-01 05:30", None, "2020-02-02"]
+    assert days(frame, "day", path).equals(pd.Series(pd.to_datetime(moments, format="ISO8601")))
+    for other in ("03/04/2020", "2020", "2020-01", "12:30", "soon"):
+        assert not holds_days(pd.Series(["2020-01-30", other], dtype=object))
+    path = file("day\n2020-01-30\n2020-02-30\n2020-13-01\n")
+    with pytest.raises(ContextualDAGError, match=r"row 2 after the header has '2020-02-30' \(2 such rows\), which is none"):
+        days(read_table(path), "day", path)
+
+
+def test_dates_are_no_categories():
+    for column in (pd.date_range("2020", periods=5), pd.to_timedelta(range(5), unit="D")):
+        with pytest.raises(ContextualDAGError, match=r"Column 'day' of data.csv holds dates, times of day or spans of time"):
+            categories(pd.DataFrame({"day": column}), "day", tables.Path("data.csv"))
 
 
 def test_missing_values(file):
@@ -224,6 +239,12 @@ def test_missing_values(file):
     assert kept["a"].tolist() == [1, 4]
     with pytest.raises(ContextualDAGError, match=r"All 2 rows of data.csv have missing values"):
         complete_rows([frame.iloc[1:3]], path, True, "")
+    with pytest.raises(
+        ContextualDAGError, match=r"Column 'a' of data.csv has no values: all 4 are missing\. Fill it in, or fit"
+    ):
+        complete_rows([frame.assign(a=np.nan)], path, True, "")
+    with pytest.raises(ContextualDAGError, match=r"Columns 'a', 'b' of data.csv have no values: all 4 are missing\."):
+        complete_rows([frame * np.nan], path, False, "")
 
 
 @pytest.mark.parametrize("written", [("True", "False"), ("TRUE", "FALSE"), ("true", "false")])

@@ -335,7 +335,7 @@ def test_columns_of_few_values(data):
 def test_what_a_fit_refuses_is_refused(data):
     with pytest.raises(InvalidInputError, match="must be finite"):
         check_table(np.where(np.eye(500, 5), np.inf, data.X), data.Z)
-    with pytest.raises(InvalidInputError, match="Z must be finite"):
+    with pytest.raises(InvalidInputError, match=r"Z must be complete\..* 2 of 500 rows lack a context"):
         check_table(data.X, np.where(np.eye(500, 2), np.nan, data.Z))
     with pytest.raises(InvalidInputError, match="same samples"):
         check_table(data.X, data.Z[:10])

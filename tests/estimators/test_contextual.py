@@ -285,10 +285,20 @@ def test_bad_tables(data):
     broken = X.copy()
     broken[3, 1] = broken[4, 1] = np.nan
     broken[5, 4] = np.inf
-    with pytest.raises(InvalidInputError, match=r"X must be finite.*'x2' \(2\), 'x5' \(1\)"):
+    with pytest.raises(
+        InvalidInputError, match=r"X must be complete.* missing values \(NaN\), and how many: 'x2' \(2\)\. Drop"
+    ):
         bad(broken, Z)
-    with pytest.raises(InvalidInputError, match=r"Z must be finite.*'z1' \(50\)"):
+    with pytest.raises(
+        InvalidInputError, match=r"X must be finite.* infinite values, and how many: 'x5' \(1\)\. Look for div"
+    ):
+        bad(np.where(np.isnan(broken), 0, broken), Z)
+    with pytest.raises(InvalidInputError, match=r"Column 'z1' of Z has no values: all 50 are missing\. Fill it in, or"):
         bad(X, Z * np.array([np.nan, 1]))
+    with pytest.raises(InvalidInputError, match=r"Columns 'x1', 'x3' of X have no values: all 50 are missing"):
+        bad(X * np.array([np.nan, 1, np.nan, 1, 1]), Z)
+    with pytest.raises(InvalidInputError, match=r"X_val must be finite.*'x5' \(1\)"):
+        bad(X, Z, np.where(np.isnan(broken), 0, broken), Z)
     with pytest.raises(InvalidInputError, match="X has 50 rows and Z has 49; they must describe the same samples"):
         bad(X, Z[:49])
     with pytest.raises(InvalidInputError, match=r"X has 1 samples \(rows\), too few"):
@@ -303,8 +313,15 @@ def test_bad_tables(data):
         bad(X, Z, X)
     with pytest.raises(InvalidInputError, match=r"X must be a table: .* Got shape \(50,\)"):
         bad(X[:, 0], Z)
-    with pytest.raises(InvalidInputError, match="'site' has 1 missing value"):
-        bad(X, pd.DataFrame({"site": ["a", None] + ["b"] * 48}))
+    holes = pd.DataFrame({"site": ["a", None] + ["b"] * 48, "age": [np.nan, np.nan, np.nan] + [30.0, 40.0] * 23 + [20.0]})
+    for tables, name in (((X, holes), ""), ((X, holes.fillna({"site": "a", "age": 1}), X, holes), "_val")):
+        with pytest.raises(InvalidInputError) as caught:
+            bad(*tables)
+        assert str(caught.value) == (
+            f"Z{name} must be complete. Columns with missing values (NaN), and how many: 'site' (1), 'age' (3). 3 of 50 "
+            "rows lack a context, without which a row has no graph. Fill it in, or drop these rows; in pandas: "
+            f"known = Z{name}.notna().all(axis=1), then X{name}[known] and Z{name}[known]."
+        )
 
 
 def test_bad_use_of_a_model(model, data):

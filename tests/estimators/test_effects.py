@@ -216,6 +216,14 @@ def test_wrong_interventions(model, contexts, interventions, said):
     assert said in str(caught.value)
 
 
+def test_values_of_an_intervention_belong_to_contexts_by_label(model, contexts):
+    named = contexts.set_axis([f"person {k}" for k in range(300)])
+    values = pd.Series(np.arange(300.0), index=named.index)
+    assert model.do(named, {"sleep": values}).means["sleep"].equals(values.rename("sleep"))
+    with pytest.raises(InvalidInputError, match=r"The indexes of Z and interventions\['sleep'\] hold the same labels in an"):
+        model.do(named, {"sleep": values[::-1]})
+
+
 def test_true_and_false_are_one_and_zero(model, contexts):
     flags = np.arange(300) % 2 == 0
     pairs = [(True, 1), (np.True_, 1), (False, 0), (flags, flags.astype(int)), (flags.tolist(), flags.astype(float))]

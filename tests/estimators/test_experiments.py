@@ -56,7 +56,10 @@ def test_some_columns_of_flags_and_a_name_with_a_semicolon():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ([None, "B1", "B1", "a"], r"name 'B1' in 2 rows, which is not a variable. Did you mean 'b'\?"),
+        (
+            [None, "B1", "B1", "a"],
+            r"name 'B1' in 2 rows, which is not a variable; the first is row 1, counted from 0. Did you mean 'b'\?",
+        ),
         ([None, "q", 7, None], r"in 1 row, which is not a variable"),
         ([None, "b"], r"each of the 4 rows of X. Got 2 entries"),
         ("b", r"must be a mask of shape \(4, 3\) or name the targets of each row. Got 'b' instead"),
@@ -67,7 +70,7 @@ def test_some_columns_of_flags_and_a_name_with_a_semicolon():
         (np.zeros((3, 3), bool), r"must have the shape \(4, 3\), as X has. Got \(3, 3\)"),
         (np.zeros((4, 3, 3), bool), r"must have the shape \(4, 3\). Got \(4, 3, 3\)"),
         (np.array([[0, 2, 0]] * 4), r"boolean, or hold only zeros and ones. Its column 'b' has 4 other values, such as"),
-        (pd.DataFrame({"b": [0, 1, np.nan, 0]}), r"Its column 'b' has 1 other values, such as"),
+        (pd.DataFrame({"b": [0, 1, np.nan, 0]}), r"Its column 'b' has 1 other values, such as nan in row 2, counted from 0"),
         (pd.DataFrame({"target": [0, 1, 0, 0]}), r"has a column 'target', which is not a variable"),
         (np.array([True, False, True, True]), r"does not tell the variable. Pass a dict, such as {'a': flags}, a mask"),
         (pd.Series([True, None, True, True]), r"does not tell the variable"),
@@ -284,18 +287,26 @@ def clustered_rows(n_groups=40, n_each=10, seed=0):
     return X, Z, person
 
 
+def numbers(problem, X):
+    """Which row of a table each row of a problem is, by the first variable, all of whose values differ."""
+    return np.argsort(X[:, 0])[problem.rows.X[:, 0].argsort().argsort()]
+
+
 def test_groups_are_held_out_whole():
     X, Z, person = clustered_rows()
     mixed = np.random.default_rng(1).permutation(400)
     uneven = np.where(person < 3, 0, person)  # one of thirty rows
     for groups in (person, uneven, np.array([f"person {one}" for one in person])):
-        prepared = prepare(ContextualDAG(n_members=3, random_state=0), Tables(X[mixed], Z[mixed], groups=groups[mixed]))
+        problem = prepare(
+            ContextualDAG(n_members=3, random_state=0), Tables(X[mixed], Z[mixed], groups=groups[mixed])
+        ).problem
         shuffled = groups[mixed]
-        train, held_out = prepared.train_rows, prepared.held_out_rows
-        assert sorted([*train, *held_out]) == list(range(400))
+        order = numbers(problem, X[mixed])
+        train, held_out = order[: len(problem.split.train)], order[len(problem.split.train) :]
+        assert sorted(order) == list(range(400))
         assert not set(shuffled[train]) & set(shuffled[held_out])
         assert 50 <= len(held_out) <= 110
-        folds, order = prepared.problem.folds(), np.concatenate([train, held_out])
+        folds = problem.folds()
         assert len(folds.train) == 3
         seen = set()
         for own_train, own_held_out in zip(folds.train, folds.held_out, strict=True):
@@ -321,12 +332,12 @@ def test_groups_with_weights_of_zero_and_interventions():
     weight = np.where(person < 10, 0.0, 1.0)
     targets = np.where(np.arange(400) % 4 == 0, "x2", "")
     tables = Tables(X, Z, interventions=targets, sample_weight=weight, groups=person)
-    prepared = prepare(FixedDAG(random_state=0), tables)
-    rows = np.concatenate([prepared.train_rows, prepared.held_out_rows])
+    problem = prepare(FixedDAG(random_state=0), tables).problem
+    rows = np.flatnonzero(weight)[numbers(problem, X[weight > 0])]
     assert set(person[rows]) == set(range(10, 40))
-    np.testing.assert_array_equal(prepared.problem.rows.scored[:, 1].numpy(), targets[rows] == "")
-    numbers = prepared.problem.rows.group.numpy()
-    assert len({(a, b) for a, b in zip(numbers, person[rows], strict=True)}) == 30
+    np.testing.assert_array_equal(problem.rows.scored[:, 1].numpy(), targets[rows] == "")
+    groups = problem.rows.group.numpy()
+    assert len({(a, b) for a, b in zip(groups, person[rows], strict=True)}) == 30
 
 
 def test_bad_groups():

@@ -174,3 +174,18 @@ def test_tiers_against_the_order_are_refused_and_forbidden_edges_along_it_are_no
     allowed = SortedDAG(order=order, tiers=[["x1", "x2"], ["x3", "x4", "x5"]])._knowledge(names).allowed
     np.testing.assert_array_equal(allowed, SortedDAG(order=order)._knowledge(names).allowed)
     assert not SortedDAG(order=order, forbidden_edges=[("x2", "x1")])._knowledge(names).allowed[1, 0]
+
+
+def test_directions_follow_from_what_is_known():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((600, 3)) * [1, 2, 0.5]
+    X[:, 1] += 2 * X[:, 0]
+    X[:, 2] += 0.4 * X[:, 1]
+    chain = FixedDAG(noise="unequal", random_state=0).fit(X)
+    assert chain.undirected_edges_ == [("x1", "x2"), ("x2", "x3")]
+    first = FixedDAG(noise="unequal", tiers=[["x1"], ["x2", "x3"]], random_state=0).fit(X)
+    assert first.undirected_edges_ == []  # x3 -> x2 would meet x1 -> x2
+    assert [pair for pair, _ in first.edges(first.typical_context()).groupby(["source", "target"])] == [
+        ("x1", "x2"),
+        ("x2", "x3"),
+    ]

@@ -1,13 +1,14 @@
 """Units, unequal noise and outliers, seen from the outside."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from contextualdag import ClusteredDAG, ContextualDAG, FixedDAG, SortedDAG
+from contextualdag import BootstrapDAG, ClusteredDAG, ContextualDAG, FixedDAG, SortedDAG
 from contextualdag.datasets import make_fixed_dag, make_varying_dag
 from contextualdag.errors import InvalidParameterError
 from contextualdag.estimators import load_model
-from contextualdag.estimators.remarks import remarks
+from contextualdag.estimators.remarks import directions, remarks
 from contextualdag.metrics import f1_score
 from contextualdag.plotting import plot_graph
 
@@ -130,9 +131,76 @@ def test_tables_and_networkx_graphs_mark_edges_without_a_direction(one_graph):
     assert list(marked) == list(table[["source", "target", "directed"]].itertuples(index=False, name=None))
 
 
-def test_edges_of_graphs_that_vary_have_a_direction(unequal, data):
-    assert unequal.varies_
-    assert unequal.edges(data.Z[:20])["directed"].all()
+def test_edges_whose_weights_vary_have_a_direction(unequal, data):
+    table = unequal.summary()
+    assert table["varies"].any()
+    assert table[table["varies"]]["directed"].all()
+
+
+@pytest.fixture(scope="module")
+def partly():
+    """Variables of which a -> b varies, b -> c does not but follows, and d -> e is the same everywhere and apart."""
+    rng = np.random.default_rng(1)
+    Z = rng.uniform(-1, 1, (1500, 1))
+    X = rng.standard_normal((1500, 5)) * [0.5, 2, 1, 0.7, 1.5]
+    X[:, 1] += 2 * X[:, 0] * (1 + 2 * Z[:, 0])
+    X[:, 2] += 0.6 * X[:, 1]
+    X[:, 4] += 1.2 * X[:, 3]
+    return pd.DataFrame(X, columns=list("abcde")), Z
+
+
+ALONG_ONE_ORDER = QUICK | {"structure": "common-order", "noise": "unequal", "n_budgets": 12, "max_epochs": 80}
+
+
+@pytest.fixture(scope="module")
+def in_part(partly):
+    return ContextualDAG(**ALONG_ONE_ORDER).fit(*partly)
+
+
+def test_weights_that_do_not_change_leave_directions_open(in_part, partly, tmp_path):
+    assert in_part.varies_
+    pairs = in_part.undirected_edges_
+    assert ("d", "e") in pairs
+    assert ("a", "b") not in pairs
+    table = in_part.summary()
+    known = dict(zip(zip(table["source"], table["target"], strict=True), table["directed"], strict=True))
+    assert all(known[pair] for pair in zip(*table.loc[table["varies"], ["source", "target"]].T.to_numpy(), strict=True))
+    assert sorted(tuple(sorted(pair)) for pair, directed in known.items() if not directed) == pairs
+    (said,) = directions(in_part)
+    assert said.startswith("The size of the noise is unknown")
+    assert "d — e" in said
+    in_part.save(tmp_path / "model")
+    loaded = load_model(tmp_path / "model", device="cpu")
+    assert loaded.undirected_edges_ == pairs
+    pd.testing.assert_frame_equal(loaded.edges(partly[1][:50]), in_part.edges(partly[1][:50]))
+
+
+def test_another_point_of_the_path_keeps_what_is_not_told(in_part, partly):
+    fewer = in_part.select(n_edges=2)
+    assert set(fewer.undirected_edges_) <= set(in_part.undirected_edges_)
+    joined = {tuple(sorted(pair)) for pair in fewer.edges(partly[1])[["source", "target"]].itertuples(index=False)}
+    assert set(fewer.undirected_edges_) == joined & set(in_part.undirected_edges_)
+
+
+def test_tiers_tell_directions_of_graphs_that_vary(partly):
+    model = ContextualDAG(tiers=[["a", "d"], ["b", "c", "e"]], **ALONG_ONE_ORDER).fit(*partly)
+    assert model.varies_
+    assert ("d", "e") not in model.undirected_edges_
+
+
+def test_equal_noise_tells_all_directions(partly):
+    assert ContextualDAG(**ALONG_ONE_ORDER | {"noise": "equal"}).fit(*partly).undirected_edges_ == []
+
+
+def test_a_mask_for_each_sample_tells_all_directions(partly):
+    X, Z = partly
+    mask = np.broadcast_to(np.triu(np.ones((5, 5), dtype=bool), 1), (len(X), 5, 5))
+    settings = {name: value for name, value in ALONG_ONE_ORDER.items() if name != "structure"}
+    one = SortedDAG(**settings)
+    for model in (one, BootstrapDAG(one, n_resamples=2, n_jobs=1, selection="stability", verbose=False)):
+        model.fit(X, Z, mask=mask)
+        assert (model.varies_, model.noise_) == (True, "unequal")
+        assert model.undirected_edges_ == []
 
 
 def test_a_given_order_tells_all_directions(fixed):

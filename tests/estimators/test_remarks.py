@@ -8,6 +8,7 @@ import pytest
 from contextualdag import ContextualDAG, FixedDAG
 from contextualdag.datasets import make_varying_dag
 from contextualdag.estimators.remarks import one_graph, remarks
+from contextualdag.estimators.summary import structure_and_noise
 from contextualdag.training.context_test import ContextTest
 from contextualdag.training.structure import StructureScore, simplest
 
@@ -37,6 +38,20 @@ def about(model, words):
     return remark
 
 
+def test_structure_and_noise_in_one_sentence(model):
+    changed = copy.copy(model)
+    said = []
+    for changed.structure_, changed.noise_ in (("constant", "equal"), ("common-order", "unequal"), ("varying", "equal")):
+        said.append(structure_and_noise(changed))
+        assert said[-1].count(".") == 1
+        assert ("units do not matter" in said[-1]) == (changed.noise_ == "unequal")
+    assert [text.partition(", and the noise")[0] for text in said] == [
+        "One graph serves all contexts",
+        "Edges change with the context along one order of the variables",
+        "Edges and their directions change with the context",
+    ]
+
+
 def test_graphs_that_vary_although_a_test_sees_no_sign(model):
     found = chosen(model, {"constant": 0.4, "common-order": 0.3, "varying": 0}, NO_SIGN)
     assert found.structure_ == "varying"
@@ -59,7 +74,7 @@ def test_graphs_that_vary_although_a_test_sees_no_sign(model):
             {"constant": 0.02, "common-order": 0.0, "varying": 0.2},
             NO_SIGN,
             "constant",
-            "One graph predicts about as well and there is no sign that the context matters, so it was chosen.",
+            "One graph is not clearly worse and there is no sign that the context matters, so it was chosen.",
         ),
         (
             {"constant": 0.0, "common-order": 0.02, "varying": 0.2},

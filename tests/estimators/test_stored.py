@@ -11,6 +11,7 @@ from attack.folders import damaged, forged, judge
 from contextualdag import BootstrapDAG, ClusteredDAG, ContextualDAG, FixedDAG, SortedDAG
 from contextualdag.errors import InvalidParameterError, PersistenceError
 from contextualdag.estimators import load_model
+from contextualdag.estimators.stored import check_contexts
 from contextualdag.folder import load_folder, save_folder
 from contextualdag.network import ContextNetwork, state_shapes
 from contextualdag.projection import LogDet
@@ -106,6 +107,9 @@ def test_a_cyclic_graph_is_refused(folders, tmp_path):
     ("prefix", "change"),
     [
         ("variation/target", lambda one: one.bool()),
+        ("untold", lambda one: one.double()),
+        ("untold", lambda one: one[:-1]),
+        ("untold", lambda one: torch.ones_like(one).triu()),
         ("solution/refit/", lambda one: one * 1e300),
         ("mean/", lambda one: one.to(torch.complex64)),
     ],
@@ -135,3 +139,13 @@ def test_shapes_are_those_of_the_network(hidden_layers):
     network = ContextNetwork(2, 3, hidden_layers, "silu", dropout=0.1)
     found = {name: tuple(weights.shape) for name, weights in network.state_dict().items()}
     assert found == state_shapes(2, 3, hidden_layers, network.allowed)
+
+
+@pytest.mark.parametrize("origin", ["2024-13-01", "2024-1-1", "today", "NaT", "", 2024, [], "400000-01-01"])
+def test_first_days_of_dates(origin):
+    feature = {"name": "visit", "categories": None, "ordered": False, "cycle": None}
+    check_contexts([feature, feature | {"name": "start", "origin": "2024-02-29"}])
+    with pytest.raises(ValueError, match="origin"):
+        check_contexts([feature | {"origin": origin}])
+    with pytest.raises(ValueError, match="none for categories"):
+        check_contexts([feature | {"categories": ["a"], "origin": "2024-02-29"}])

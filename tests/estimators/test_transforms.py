@@ -75,7 +75,7 @@ def test_a_variable_is_set_to_a_value_in_the_units_of_the_table(model):
     assert (low.means["dose"].item(), high.means["dose"].item()) == pytest.approx((1, 4))
     assert (high.means["response"] / low.means["response"]).item() == pytest.approx(4**weight)
     assert high.sample(random_state=0)[0, 0] == pytest.approx(4)
-    with pytest.raises(InvalidInputError, match="'dose' of interventions has 1 zeros, which have no logarithm"):
+    with pytest.raises(InvalidInputError, match="'dose' of interventions has 1 zero, which has no logarithm"):
         model.do(Z, {"dose": 0.0})
 
 
@@ -113,7 +113,7 @@ def test_missing_values_and_a_validation_set(table):
     holes = table.mask(np.random.default_rng(1).random(table.shape) < 0.1)
     model = FixedDAG(random_state=0, missing="impute").fit(holes[:300], X_val=holes[300:])
     assert model.transforms_["dose"] == "log"
-    with pytest.raises(InvalidInputError, match=r"'dose' of X_val has 1 zeros"):
+    with pytest.raises(InvalidInputError, match=r"'dose' of X_val has 1 zero, which has no"):
         FixedDAG(missing="impute").fit(holes[:300], X_val=holes[300:].assign(dose=0.0)[:1])
 
 

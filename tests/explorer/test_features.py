@@ -50,6 +50,10 @@ def test_outside_is_said():
     assert feature.outside(61.0) == "age = 61 is above the training data, which end at 60."
 
 
+def test_dates_say_since_when_days_are_counted():
+    assert Control("visit", tuple(range(101)), {}, None, "2024-01-31").label == "visit (days since 2024-01-31)"
+
+
 def test_a_cyclic_slider_is_one_period():
     hours = Control("hour", tuple(np.quantile(np.arange(24), np.linspace(0, 1, 101)).round()), {}, (0.0, 24.0))
     assert (hours.step, hours.bounds) == (1, (0, 24))

@@ -118,8 +118,19 @@ def test_one_graph_for_all_is_said_to_be_selected(finished):
     for fit in study.summary["fits"]:
         fit["varies"] = fit["intercept"] == "contextual" or fit["settings"] == "paper"
     page = "\n".join(describe(study, comparison(study)))
-    assert page.count("One graph for all people predicts as well") == 1
-    assert "is selected: one mean for all." in page
+    assert page.count("do not predict clearly better than one for all people") == 1
+    assert "which is selected: one mean for all." in page
+
+
+def test_what_substances_are_divided_by_is_that_of_the_fits(finished):
+    study = read_study(finished[0] / "drug")
+    for fit in study.summary["fits"]:
+        fit["noise"] = "equal" if fit["settings"] == "paper" or fit["intercept"] == "constant" else "unequal"
+        fit["explained_by_means"] = 0.123
+    page = "\n".join(describe(study, comparison(study)))
+    one, each = "by one common number, their root mean square", "each by the scale of its noise"
+    assert f"with our defaults {one} or {each}; with the paper's settings {one}." in page
+    assert "explains 12 % of the variance of held-out rows before any edge" in page
 
 
 def test_quick_leaves_the_papers_settings_out(small, tmp_path):

@@ -8,6 +8,7 @@ from matplotlib import pyplot as plt
 
 from contextualdag import ContextualDAG
 from contextualdag.errors import ContextualDAGError, InvalidInputError
+from contextualdag.estimators.summary import structure_and_noise
 from tests.plotting.conftest import assert_all_inside
 
 pytestmark = pytest.mark.slow
@@ -72,5 +73,6 @@ def test_notebooks_show_what_was_learned(model, fixed):
         assert "depressed mood" in shown
         assert "on average" in shown
         assert re.search(r"<th [^>]*>changes</th><td [^>]*>Of \d+ edges [^<]*\(summary\(\)\)</td>", shown)
-    assert "contextualdag-summary" in fixed._repr_html_()
+        assert structure_and_noise(model) in shown
+    assert "There is one graph, and the noise has" in fixed._repr_html_()
     assert "contextualdag-summary" not in ContextualDAG()._repr_html_()

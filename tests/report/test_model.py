@@ -10,7 +10,7 @@ from contextualdag.datasets import make_fixed_dag, make_varying_dag
 from contextualdag.estimators.remarks import directions, remarks
 from contextualdag.estimators.summary import in_words
 from contextualdag.plotting.contexts import drawn_contexts, value_text
-from contextualdag.report.model import HOW_SURE, varying_edges, write_model_report
+from contextualdag.report.model import HOW_SURE, TOLD_BY_CHANGE, TOLD_BY_EQUAL_NOISE, varying_edges, write_model_report
 
 
 class Page(HTMLParser):
@@ -59,6 +59,16 @@ def test_what_changes_comes_first(model, tmp_path):
     for source, target, weight in zip(table["source"], table["target"], table["weight"], strict=True):
         assert f"<td>{html.escape(f'{source} → {target}', quote=False)}</td>" in first
         assert f"<td>{value_text(weight)}</td>" in first
+
+
+@pytest.mark.parametrize(("noise", "said"), [("equal", TOLD_BY_EQUAL_NOISE), ("unequal", TOLD_BY_CHANGE)])
+def test_what_directions_rest_on_depends_on_the_noise(noise, said, tmp_path):
+    X = np.random.default_rng(0).standard_normal((200, 3))
+    X[:, 2] += X[:, 0]
+    text = write_model_report(FixedDAG(noise=noise, random_state=0).fit(X), tmp_path / "r.html").read_text(encoding="utf-8")
+    assert said in text
+    assert ("do not matter" in text) == (noise == "unequal")
+    assert (TOLD_BY_CHANGE in text) != (TOLD_BY_EQUAL_NOISE in text)
 
 
 def test_without_a_context(tmp_path):

@@ -74,7 +74,7 @@ def test_scales_of_residuals():
     assert residual_scales(residuals, rows).tolist() == pytest.approx([math.sqrt(12.5), math.sqrt(2)])
     weighted = Rows(residuals, residuals, weight=torch.tensor([1.0, 0.0]))
     assert residual_scales(residuals, weighted).tolist() == [3.0, 0.0]
-    assert floored(torch.tensor([0.0, 1.0, 0.0]), torch.tensor([10.0, 1.0, 0.0])).tolist() == pytest.approx([1.0, 1.0, 1.0])
+    assert floored(torch.tensor([0.0, 1.0, 0.0]), torch.tensor([10.0, 1.0, 0.0])).tolist() == pytest.approx([3.0, 1.0, 1.0])
     divided = residuals / sized(torch.tensor([1.0, 2.0], dtype=torch.float64), rows)
     assert float((divided**2).mean()) == pytest.approx(1)
 

@@ -31,7 +31,8 @@ def test_scores_are_those_of_normal_noise():
         (scores((0.5, 0.1), (0.009, 0.1), (0, 0)), True, COMMON_ORDER),  # as good, but for a little
         (scores((0.5, 0.1), (0, 0), (0.3, 0.1)), True, COMMON_ORDER),
         (scores((0.005, 0.1), (0, 0), (0.3, 0.1)), True, COMMON_ORDER),  # the context matters, so not constant
-        (scores((0.04, 0.1), (0, 0), (0.3, 0.1)), False, CONSTANT),
+        (scores((0.15, 0.1), (0, 0), (0.3, 0.1)), False, CONSTANT),  # no sign of it, and not clearly worse
+        (scores((0.25, 0.1), (0, 0), (0.3, 0.1)), False, COMMON_ORDER),
         (scores((0, 0), (0.05, 0.1), (0.3, 0.1)), True, COMMON_ORDER),  # nor where it is better by chance
         (scores((0, 0), (0.05, 0.1), (0.02, 0.1)), True, VARYING),
         (scores((0, 0), (0.05, 0.1), (0.02, 0.1)), False, CONSTANT),

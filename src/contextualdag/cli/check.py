@@ -6,11 +6,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from contextualdag.cli.options import DecimalOption, DelimiterOption, read_periods, read_transforms, split_names
-from contextualdag.cli.row_columns import RowColumns
+from contextualdag.cli.options import (
+    DecimalOption,
+    DelimiterOption,
+    OrderedOption,
+    read_levels,
+    read_periods,
+    read_transforms,
+    split_names,
+)
+from contextualdag.cli.row_columns import BlocksOption, RowColumns
 
 if TYPE_CHECKING:
-    from contextualdag.cli.fit import FitData
+    from contextualdag.cli.fit_data import FitData
     from contextualdag.diagnostics import Finding
     from contextualdag.estimators.base import GraphEstimator
 
@@ -44,6 +52,7 @@ def check(
             help="A context feature that comes back, such as hour=24 or month=12; repeat the option for several.",
         ),
     ] = None,
+    ordered: OrderedOption = None,
     groups: Annotated[
         str | None,
         typer.Option(
@@ -52,6 +61,7 @@ def check(
             "another, and groups are asked whether neighbours do.",
         ),
     ] = None,
+    blocks: BlocksOption = None,
     transform: Annotated[
         list[str] | None,
         typer.Option(
@@ -85,7 +95,7 @@ def check(
     import json
 
     from contextualdag.cli.contexts import load_model
-    from contextualdag.cli.fit import _check_periods, choose_data
+    from contextualdag.cli.fit_data import check_kinds, check_transforms, choose_data
     from contextualdag.cli.tables import read_table
     from contextualdag.diagnostics import check_table
 
@@ -101,10 +111,19 @@ def check(
         periods = periods or {name: cycle[1] for name, cycle in cycles.items() if name in features}
         if transform is None:
             transforms = {name: kind for name, kind in loaded.transforms_.items() if name in variables}
-    _check_periods(periods, features, codes)
-    of_rows = RowColumns(groups=groups)
-    frame = read_table(data, delimiter, decimal, [*codes, *of_rows.text])
-    chosen = choose_data(frame, data, variables, features, codes, drop_missing, of_rows, impute=not drop_missing)
+    levels = read_levels(ordered, features)
+    if loaded is not None:
+        of_model = loaded._preparation.contexts.encoder.ordered
+        known = {feature.name: list(feature.shares) for feature in loaded.context_features_ if feature.name in of_model}
+        levels = {name: known[name] for name in known if name in features} | levels
+        codes = [name for name in codes if name not in levels]
+    check_kinds(periods, levels, features, codes)
+    if groups is not None and blocks is not None:
+        raise typer.BadParameter("Give --groups or --blocks, not both.", param_hint="--blocks")
+    of_rows = RowColumns(groups=groups, blocks=blocks)
+    frame = read_table(data, delimiter, decimal, [*codes, *levels, *of_rows.text])
+    chosen = choose_data(frame, data, variables, features, codes, drop_missing, of_rows, not drop_missing, levels)
+    check_transforms(transforms, list(chosen.X.columns))
     of_groups = chosen.more.get("groups")
     summary: dict[str, Any] = {
         "table": str(data),

@@ -8,7 +8,7 @@ import pandas as pd
 import typer
 
 from contextualdag.checks import did_you_mean, listed
-from contextualdag.cli.tables import complete_rows, numbers, read_table, require_columns
+from contextualdag.cli.tables import complete_rows, days, holds_days, numbers, read_table, require_columns
 from contextualdag.contexts import find_category
 from contextualdag.errors import InvalidInputError, InvalidParameterError
 from contextualdag.estimators import load_model as load_estimator
@@ -66,7 +66,14 @@ def contexts_from_file(
     features = {feature.name: feature for feature in model.context_features_}
     frame = read_table(path, delimiter, decimal, [name for name, feature in features.items() if not feature.is_number])
     require_columns(frame, list(features), path)
-    columns = {name: numbers(frame, name, path) if feature.is_number else frame[name] for name, feature in features.items()}
+    columns = {}
+    for name, feature in features.items():
+        if feature.origin is not None and holds_days(frame[name]):
+            moments = days(frame, name, path)
+            moments = moments if moments.dt.tz is None else moments.dt.tz_convert(None)
+            columns[name] = (moments - pd.Timestamp(feature.origin)) / pd.Timedelta(days=1)
+        else:
+            columns[name] = numbers(frame, name, path) if feature.is_number else frame[name]
     (contexts,) = complete_rows([pd.DataFrame(columns)], path, False, "Fill them or remove these rows.")
     for name, feature in features.items():
         if feature.is_number:
@@ -101,6 +108,8 @@ def context_from_options(model: "GraphEstimator", at: list[str]) -> pd.DataFrame
     given: dict[str, Any] = {}
     for pair in at:
         name = name_before_equals(pair, list(features))
+        if "=" not in pair:
+            raise _bad(f"A feature and its value were expected, such as age=30. Got '{pair}'.")
         if name not in features:
             near = did_you_mean(name, list(features))
             raise _bad(f"The model has no context feature '{name}'.{near} It has: {listed(list(features))}.")
@@ -139,6 +148,8 @@ def _value(feature: "ContextFeature", value: str) -> float | str:
         if category is None:
             raise _bad(f"'{value}' is no category of '{feature.name}'.{did_you_mean(value, known)} It has: {listed(known)}.")
         return category
+    if feature.origin is not None:
+        return _days(feature, value)
     try:
         number = float(value)
     except ValueError:
@@ -146,6 +157,24 @@ def _value(feature: "ContextFeature", value: str) -> float | str:
     if not math.isfinite(number):
         span = f"from {feature.low:.4g} to {feature.high:.4g}"
         raise _bad(f"'{feature.name}' is a number, {span} in the training data. Got '{value}'.")
+    return number
+
+
+def _days(feature: "ContextFeature", value: str) -> float:
+    """Days since the first of the fit, from a date or from their number."""
+    first = pd.Timestamp(feature.origin)
+    try:
+        number = float(value)
+    except ValueError:
+        written = holds_days(pd.Series([value], dtype=object))
+        date = pd.to_datetime(value.strip(), utc=True, errors="coerce") if written else pd.NaT
+        number = math.nan if date is pd.NaT else (date.tz_convert(None) - first) / pd.Timedelta(days=1)
+    if not math.isfinite(number):
+        low, high = (f"{first + pd.Timedelta(days=end):%Y-%m-%d}" for end in (feature.low, feature.high))
+        raise _bad(
+            f"'{feature.name}' is a date, from {low} to {high} in the training data, or days since {feature.origin}. Got "
+            f"'{value}'."
+        )
     return number
 
 

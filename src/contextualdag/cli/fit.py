@@ -5,29 +5,29 @@ import shutil
 import time
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from contextualdag.cli.fit_data import FitData, check_kinds, check_transforms, choose_data
 from contextualdag.cli.knowledge import ForbidOption, KnowledgeOption, RequireOption, TiersOption, read_knowledge
 from contextualdag.cli.options import (
     DecimalOption,
     DelimiterOption,
+    OrderedOption,
     OverwriteOption,
     QuietOption,
     check_device,
+    read_levels,
     read_periods,
     read_transforms,
     split_names,
 )
-from contextualdag.cli.row_columns import GroupsOption, InterventionsOption, RowColumns, WeightOption
+from contextualdag.cli.row_columns import BlocksOption, GroupsOption, InterventionsOption, RowColumns, WeightOption
 from contextualdag.cli.terminal import say
 
 if TYPE_CHECKING:
-    import pandas
-
     from contextualdag.estimators.base import GraphEstimator
 
 Method = Literal["contextual", "fixed", "clustered"]
@@ -38,31 +38,6 @@ ONLY = {
     "max_epochs": "contextual",
     "clusters": "clustered",
 }
-
-
-@dataclass(frozen=True)
-class FitData:
-    """Data of a fit, without missing values.
-
-    Attributes
-    ----------
-    X : DataFrame
-        The variables. Its index counts the rows of the file after the header, from 0.
-    Z : DataFrame or None
-        The contexts of the same rows; None without a context.
-    n_dropped : int
-        Number of rows that were dropped because of missing values.
-    left_out : list of str
-        Columns of the table that are not used.
-    more : dict
-        Further arguments of `fit`, see `RowColumns`.
-    """
-
-    X: "pandas.DataFrame"
-    Z: "pandas.DataFrame | None"
-    n_dropped: int
-    left_out: list[str]
-    more: dict[str, Any] = field(default_factory=dict)
 
 
 def fit(
@@ -86,6 +61,7 @@ def fit(
             help="A context feature that comes back, such as hour=24 or month=12; repeat the option for several.",
         ),
     ] = None,
+    ordered: OrderedOption = None,
     method: Annotated[
         Method,
         typer.Option(
@@ -143,6 +119,9 @@ def fit(
             "do not matter; auto: equal unless the residuals speak against it.",
         ),
     ] = "auto",
+    no_robust: Annotated[
+        bool, typer.Option("--no-robust", help="Let all rows count the same, also those that lie far from all others.")
+    ] = False,
     bootstrap: Annotated[
         int | None,
         typer.Option(
@@ -162,6 +141,7 @@ def fit(
     interventions: InterventionsOption = None,
     weight: WeightOption = None,
     groups: GroupsOption = None,
+    blocks: BlocksOption = None,
     tiers: TiersOption = None,
     forbid: ForbidOption = None,
     require: RequireOption = None,
@@ -205,6 +185,8 @@ def fit(
     from contextualdag.checks import listed
     from contextualdag.cli.fit_summary import show, summarise
     from contextualdag.cli.tables import read_table
+    from contextualdag.errors import InvalidInputError
+    from contextualdag.tables import without_values
 
     given = {
         "acyclicity": acyclicity,
@@ -231,6 +213,7 @@ def fit(
     settings |= {"selection": edges if edges is not None else selection or "relaxed"}
     settings |= {
         "noise": noise,
+        "robust": not no_robust,
         "validation_fraction": validation_fraction,
         "random_state": seed,
         "device": check_device(device),
@@ -240,19 +223,32 @@ def fit(
     }
     variables, features = split_names(nodes, "--nodes"), split_names(context, "--context")
     codes, periods = split_names(categorical, "--categorical"), read_periods(cyclic)
-    _check_periods(periods, features, codes)
+    levels = read_levels(ordered, features)
+    check_kinds(periods, levels, features, codes)
     settings["cyclic"] = periods or None
     _check_folder(out, overwrite)
 
-    of_rows = RowColumns(interventions, weight, groups)
-    frame = read_table(data, delimiter, decimal, [*codes, *of_rows.text])
+    if groups is not None and blocks is not None:
+        raise typer.BadParameter("Give --groups or --blocks, not both.", param_hint="--blocks")
+    of_rows = RowColumns(interventions, weight, groups, blocks)
+    frame = read_table(data, delimiter, decimal, [*codes, *levels, *of_rows.text])
     if not features and method != "fixed":
         raise typer.BadParameter(
             f"Name the columns that the graphs may vary with, or use --method fixed for one graph without a context. "
             f"{data} has the columns: {listed(list(frame.columns))}.",
             param_hint="--context",
         )
-    chosen = choose_data(frame, data, variables, features, codes, drop_missing, of_rows, impute)
+    chosen = choose_data(frame, data, variables, features, codes, drop_missing, of_rows, impute, levels)
+    empty = [name for name in chosen.X if chosen.X[name].isna().all()]
+    if empty:
+        raise InvalidInputError(without_values(empty, len(chosen.X), str(data)))
+    n = len(chosen.X)
+    if n - max(1, round(validation_fraction * n)) < 2:
+        raise InvalidInputError(
+            f"{data} has {n} {'row' if n == 1 else 'rows'} to fit to, too few to hold out {validation_fraction:g} of them "
+            "(--validation-fraction) and train on the rest."
+        )
+    check_transforms(settings["transform"], list(chosen.X.columns))
     most = len(chosen.X.columns) * (len(chosen.X.columns) - 1) // 2
     if edges is not None and edges > most:
         raise typer.BadParameter(
@@ -261,6 +257,12 @@ def fit(
     if quiet and method == "contextual":
         settings["verbose"] = False
     model = _estimator(method, settings)
+    if "groups" in chosen.more:
+        from contextualdag.estimators.fitting import n_folds
+        from contextualdag.estimators.groups import fewest_groups
+
+        if not of_rows.check_groups(chosen.more["groups"], fewest_groups(n_folds(model)), data):
+            del chosen.more["groups"]
     if bootstrap is not None:
         from contextualdag.estimators import BootstrapDAG
 
@@ -279,113 +281,6 @@ def unfinished_folder(out: Path) -> Path:
     """Folder of the checkpoint of an unfinished fit, next to the model."""
     target = out if out.name not in ("", "..") else out.resolve()
     return target.with_name(f"{target.name}.unfinished")
-
-
-def choose_data(
-    frame: "pandas.DataFrame",
-    path: Path,
-    nodes: list[str],
-    context: list[str],
-    categorical: list[str],
-    drop_missing: bool,
-    of_rows: RowColumns | None = None,
-    impute: bool = False,
-) -> FitData:
-    """Select the columns of a fit from a table.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        The table.
-    path : Path
-        Its file, for error messages.
-    nodes : list of str
-        Columns of the variables; if empty, all numeric columns outside the context.
-    context : list of str
-        Columns of the context features; may be empty.
-    categorical : list of str
-        Context features that are categories although they look like numbers.
-    drop_missing : bool
-        Whether to drop rows with missing values; otherwise they are an error.
-    impute : bool, default=False
-        Whether missing values of the variables stay, to be filled in by the fit.
-    of_rows : RowColumns, optional
-        Columns that say something of rows. They are neither variables nor context features.
-
-    Returns
-    -------
-    FitData
-    """
-    import pandas as pd
-
-    from contextualdag.checks import listed
-    from contextualdag.cli.tables import (
-        categories,
-        complete_rows,
-        has_name,
-        holds_flags,
-        is_mostly_numeric,
-        numbers,
-        remedy_for_text,
-        require_columns,
-    )
-    from contextualdag.errors import InvalidInputError
-
-    of_rows = of_rows or RowColumns()
-    require_columns(frame, [*nodes, *context, *of_rows.names], path)
-    of_rows.check_roles(nodes, context)
-    both = [name for name in nodes if name in context]
-    if both:
-        raise typer.BadParameter(
-            f"A column is a variable or a context feature, not both: {listed(both)}.", param_hint="--nodes"
-        )
-    others = [name for name in categorical if name not in context]
-    if others:
-        raise typer.BadParameter(f"Not in --context: {listed(others)}.", param_hint="--categorical")
-    left_out: list[str] = []
-    if not nodes:
-        rest = [name for name in frame.columns if name not in context and name not in of_rows.names]
-        are_numbers = [name for name in rest if holds_flags(frame[name]) or is_mostly_numeric(frame[name])]
-        nodes = [name for name in are_numbers if has_name(name)]
-        left_out = [name for name in rest if name not in nodes]
-    if len(nodes) < 2:
-        raise InvalidInputError(
-            f"A graph needs at least two variables. Got {listed(nodes) or 'none'} from {path}, whose columns are: "
-            f"{listed(list(frame.columns))}."
-        )
-    leave_out = " To leave the column out, name the others with --nodes."
-    hints = {name: leave_out if left_out else remedy_for_text(frame[name]) for name in nodes}
-    X = pd.DataFrame({name: numbers(frame, name, path, hint) for name, hint in hints.items()})
-    features = {}
-    for name in context:
-        if name not in categorical and is_mostly_numeric(frame[name]):
-            features[name] = numbers(frame, name, path, f" If '{name}' is a category, add --categorical {name}.")
-        else:
-            features[name] = categories(frame, name, path)
-    Z = pd.DataFrame(features, index=frame.index)
-    said = of_rows.read(frame, path)
-    remedy = "Fill them, or add --drop-missing to drop these rows."
-    needed = [Z, said.drop(columns=of_rows.may_be_empty)]
-    if impute:
-        Z, _ = complete_rows(needed, path, drop_missing, remedy)
-        X = X.loc[Z.index]
-    else:
-        X, Z, _ = complete_rows([X, *needed], path, drop_missing, f"{remedy} For variables there is --impute.")
-    return FitData(X, Z if context else None, len(frame) - len(X), left_out, of_rows.arguments(said.loc[X.index]))
-
-
-def _check_periods(periods: dict[str, float], context: list[str], categorical: list[str]) -> None:
-    """Raise if a cyclic feature is no numeric context feature."""
-    from contextualdag.checks import did_you_mean, listed
-
-    for name in periods:
-        if name not in context:
-            known = f"It has: {listed(context)}." if context else "There is no --context."
-            raise typer.BadParameter(
-                f"'{name}' is not in --context.{did_you_mean(name, context)} {known}", param_hint="--cyclic"
-            )
-        if name in categorical:
-            raise typer.BadParameter(f"'{name}' is in --categorical, too; it can be only one.", param_hint="--cyclic")
 
 
 def _check_folder(out: Path, overwrite: bool) -> None:
@@ -413,7 +308,7 @@ def _estimator(method: Method, settings: dict[str, Any]) -> "GraphEstimator":
     return ContextualDAG(**settings) if method == "contextual" else FixedDAG(**settings)
 
 
-def _fit_and_save(model: "GraphEstimator", data: "FitData", out: Path, overwrite: bool, quiet: bool) -> None:
+def _fit_and_save(model: "GraphEstimator", data: FitData, out: Path, overwrite: bool, quiet: bool) -> None:
     """Fit and save, while no other process fits into the same folder."""
     from contextualdag.files import in_use
 
@@ -422,7 +317,7 @@ def _fit_and_save(model: "GraphEstimator", data: "FitData", out: Path, overwrite
         _fit_in_folder(model, data, out, quiet)
 
 
-def _fit_in_folder(model: "GraphEstimator", data: "FitData", out: Path, quiet: bool) -> None:
+def _fit_in_folder(model: "GraphEstimator", data: FitData, out: Path, quiet: bool) -> None:
     """Fit and save, with a checkpoint next to the model if the fit takes long; it is removed once the model is saved."""
     from contextualdag.cli.outcome import Stopped, resumable
     from contextualdag.estimators import BootstrapDAG, ContextualDAG
@@ -456,7 +351,7 @@ def _fit_in_folder(model: "GraphEstimator", data: "FitData", out: Path, quiet: b
         shutil.rmtree(done, ignore_errors=True)
 
 
-def _count_in_file(model: "GraphEstimator", data: "FitData") -> None:
+def _count_in_file(model: "GraphEstimator", data: FitData) -> None:
     """Let a model name rows of the file, of which some may have been dropped."""
     model.outliers_ = [int(data.X.index[row]) for row in model.outliers_]
 

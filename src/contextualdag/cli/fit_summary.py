@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from contextualdag.cli.fit import FitData
+    from contextualdag.cli.fit_data import FitData
     from contextualdag.estimators.base import GraphEstimator
 
 NEXT = {
@@ -57,12 +57,14 @@ def summarise(model: "GraphEstimator", data: "FitData", out: Path, seconds: floa
         "rows_held_out": model.n_held_out_,
         "variables": list(data.X.columns),
         "context": [] if data.Z is None else list(data.Z.columns),
+        "dates": {feature.name: feature.origin for feature in model.context_features_ if feature.origin is not None},
         "left_out": data.left_out,
         "kinds": model.kinds_,
         "transforms": model.transforms_,
         "selection": fitted.selection,
         "half_samples": model.n_resamples_ if isinstance(model, BootstrapDAG) else 0,
         "noise": model.noise_,
+        "noise_scale": dict(zip(model.names_, model.noise_scale_.tolist(), strict=True)),
         "noise_changes": model.noise_changes_,
         "undirected": [list(pair) for pair in model.undirected_edges_],
         "missing_filled_in": model.rows_.n_missing,
@@ -107,7 +109,8 @@ def show(summary: dict[str, Any]) -> None:
     say(f"{summary['estimator']} in {summary['seconds']:g} s from {summary['rows']} rows{dropped}{halves}.")
     say(f"Variables ({len(summary['variables'])}): {', '.join(summary['variables'])}")
     if summary["context"]:
-        say(f"Context ({len(summary['context'])}): {', '.join(summary['context'])}")
+        dates = {name: f"{name} (days since {origin})" for name, origin in summary["dates"].items()}
+        say(f"Context ({len(summary['context'])}): {', '.join(dates.get(name, name) for name in summary['context'])}")
     if summary["left_out"]:
         say(f"Not used, because they are not numeric or have no name: {', '.join(summary['left_out'])}")
     rows = []

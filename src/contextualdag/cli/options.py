@@ -27,6 +27,14 @@ ExplainedOption = Annotated[
         help="Only the strongest edges, as few as explain this share of what all of them explain, such as 0.9.",
     ),
 ]
+OrderedOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME=LEVELS",
+        help="A context feature whose categories have an order, and these from low to high, such as grade=low,middle,high; "
+        "repeat the option for several.",
+    ),
+]
 OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", help="Show no progress; warnings and results are still shown.")]
 DelimiterOption = Annotated[
@@ -77,6 +85,31 @@ def read_periods(pairs: Sequence[str] | None) -> dict[str, float]:
     return found
 
 
+def read_levels(pairs: Sequence[str] | None, context: Sequence[str]) -> dict[str, list[str]]:
+    """Levels of ordered context features from low to high, from ``name=low,middle,high``."""
+    from contextualdag.checks import did_you_mean, listed
+
+    found: dict[str, list[str]] = {}
+    for pair in pairs or []:
+        if "=" not in pair:
+            raise _bad_order(
+                f"A context feature and its levels from low to high were expected, such as grade=low,middle,high. Got "
+                f"{pair!r}."
+            )
+        # A name may hold the equals sign as well.
+        name = max((one for one in context if pair.startswith(f"{one}=")), key=len, default=pair.partition("=")[0].strip())
+        if name not in context:
+            known = f"It has: {listed(context)}." if context else "There is no --context."
+            raise _bad_order(f"'{name}' is not in --context.{did_you_mean(name, context)} {known}")
+        if name in found:
+            raise _bad_order(f"'{name}' is given twice.")
+        levels = split_names(pair[len(name) + 1 :], "--ordered")
+        if len(levels) < 2:
+            raise _bad_order(f"Two levels at least were expected for '{name}', separated by commas. Got {pair!r}.")
+        found[name] = levels
+    return found
+
+
 def read_transforms(pairs: Sequence[str] | None) -> str | dict[str, str]:
     """The transforms of variables, from ``name=transform`` pairs, or one word for all of them."""
     from contextualdag.transforms import AUTO, NONE, TRANSFORMS
@@ -100,6 +133,10 @@ def read_transforms(pairs: Sequence[str] | None) -> str | dict[str, str]:
 
 def _bad_transform(sentence: str) -> typer.BadParameter:
     return typer.BadParameter(sentence, param_hint="--transform")
+
+
+def _bad_order(sentence: str) -> typer.BadParameter:
+    return typer.BadParameter(sentence, param_hint="--ordered")
 
 
 def _bad_period(sentence: str) -> typer.BadParameter:

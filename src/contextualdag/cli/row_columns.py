@@ -6,8 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from contextualdag.checks import did_you_mean, listed
+from contextualdag.cli.terminal import say
+from contextualdag.errors import InvalidInputError
+
 if TYPE_CHECKING:
     import pandas
+
+QUOTE = "'"
 
 InterventionsOption = Annotated[
     str | None,
@@ -27,15 +33,27 @@ GroupsOption = Annotated[
         help="Column that says what rows belong to, such as a person: rows of one group are all trained on or all held out.",
     ),
 ]
+BlocksOption = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="Rows in the order of time: each N neighbouring rows are one group, as with --groups.",
+    ),
+]
 
 
 @dataclass(frozen=True)
 class RowColumns:
-    """The names of these columns, None for those that are not there. They are neither variables nor context features."""
+    """The names of these columns, None for those that are not there. They are neither variables nor context features.
+
+    `blocks` is the number of neighbouring rows that make a group, where there is no column of groups.
+    """
 
     interventions: str | None = None
     weight: str | None = None
     groups: str | None = None
+    blocks: int | None = None
 
     @property
     def by_option(self) -> dict[str, str]:
@@ -70,8 +88,37 @@ class RowColumns:
 
         found = frame[self.names].copy()
         if self.weight is not None:
-            found[self.weight] = numbers(frame, self.weight, path)
+            found[self.weight] = numbers(frame, self.weight, path, " It is the column of --weight.")
         return found
+
+    def check(self, found: "pandas.DataFrame", variables: list[str], path: Path) -> None:
+        """Raise if weights or targets, rows of what `read` returned, cannot be what their options say they are.
+
+        A fit would say so too, but by the names of arguments and of rows that are left.
+        """
+        if self.weight is not None:
+            _check_weights(found[self.weight], f"Column '{self.weight}' of {path} (--weight)")
+        if self.interventions is not None:
+            _check_targets(
+                found[self.interventions], variables, f"Column '{self.interventions}' of {path} (--interventions)"
+            )
+
+    def check_groups(self, groups: Any, fewest: int, path: Path) -> bool:
+        """Whether groups say something, else a warning; raise if there are fewer than a fit needs."""
+        n = len(set(groups))
+        where = f"Column '{self.groups}' of {path} (--groups)"
+        if self.blocks is not None:
+            where = f"{path} in blocks of {self.blocks} rows (--blocks)"
+        if n < fewest:
+            longest = len(groups) // fewest
+            remedy = f" Give blocks of {longest} rows at most." if self.blocks is not None and longest else ""
+            raise InvalidInputError(
+                f"{where} has {_count(n, 'group')}. Whole groups are held out, so this fit needs {fewest} at least.{remedy}"
+            )
+        if n == len(groups) and self.groups is not None:
+            say(f"Warning: {where} has another value in every row, so it changes nothing.", err=True)
+            return False
+        return True
 
     def arguments(self, found: "pandas.DataFrame") -> dict[str, Any]:
         """Arguments of `fit`, from rows of what `read` returned."""
@@ -82,4 +129,43 @@ class RowColumns:
             arguments["sample_weight"] = found[self.weight].to_numpy()
         if self.groups is not None:
             arguments["groups"] = found[self.groups].to_numpy()
+        if self.blocks is not None:
+            arguments["groups"] = found.index.to_numpy() // self.blocks  # rows that were dropped leave gaps
         return arguments
+
+
+def _check_weights(weights: "pandas.Series", where: str) -> None:
+    negative = weights.index[weights < 0]
+    if len(negative):
+        raise InvalidInputError(
+            f"{where} has {_count(len(negative), 'negative weight')}; the first is {weights[negative[0]]:g} in row "
+            f"{negative[0] + 1} after the header. A weight is a positive number, or 0 for a row that is left out."
+        )
+    if not (weights > 0).any():
+        raise InvalidInputError(f"{where} is zero in all {len(weights)} rows, so none is left to learn from.")
+
+
+def _check_targets(targets: "pandas.Series", variables: list[str], where: str) -> None:
+    from contextualdag.estimators.experiments import FEWEST_ROWS, mask_of_targets
+
+    mask, unknown = mask_of_targets(targets.tolist(), variables)
+    if unknown:
+        target = max(unknown, key=lambda one: len(unknown[one]))
+        first = targets.index[unknown[target][0]] + 1
+        raise InvalidInputError(
+            f"{where} names {target} in {_count(len(unknown[target]), 'row')}, which is not a variable; the first is row "
+            f"{first} after the header.{did_you_mean(target.strip(QUOTE), variables)} The variables are: "
+            f"{listed(variables)}. Leave the cell empty where there was no intervention, and put ; between several names."
+        )
+    for name, flags in zip(variables, mask.T, strict=True):
+        count = len(flags) - int(flags.sum())
+        if flags.any() and count < FEWEST_ROWS:
+            rows = f"all but {count} of {len(flags)}" if count else f"all {len(flags)}"
+            raise InvalidInputError(
+                f"{where} names '{name}' in {rows} rows. The equation of '{name}' is learned from the others, and needs "
+                f"{FEWEST_ROWS} of them. Name '{name}' in --context, or leave it out of --nodes."
+            )
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}{'' if n == 1 else 's'}"

@@ -14,13 +14,16 @@ import typer
 
 from contextualdag.checks import did_you_mean, listed
 from contextualdag.columns import check_meaning, is_date
+from contextualdag.contexts import find_category
+from contextualdag.dates import is_day
 from contextualdag.errors import InvalidInputError, PersistenceError
 from contextualdag.export import as_cell, quoting
-from contextualdag.tables import exact_numbers, too_many_categories
+from contextualdag.tables import counted, exact_numbers, too_many_categories, without_values
 
 PARQUET = (".parquet", ".pq")
 NAMELESS = "unnamed column {}"  # row numbers, which programs write in front of a table, have no name in the header
 NAMED_DELIMITERS = {"tab": "\t", "\\t": "\t", "space": " "}
+ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?")
 FLAGS = {"true": 1.0, "false": 0.0}
 MOSTLY = 0.5  # a column of text with a larger fraction of numbers is taken for a numeric one with errors in it
 
@@ -227,9 +230,9 @@ def require_columns(frame: pd.DataFrame, names: Sequence[str], path: Path) -> No
     known = list(frame.columns)
     for name in names:
         if name not in known:
-            raise InvalidInputError(
-                f"{path} has no column '{name}'.{did_you_mean(name, known)} Its columns are: {listed(known)}."
-            )
+            whole = next((one for one in known if "," in one and name in [part.strip() for part in one.split(",")]), None)
+            hint = did_you_mean(name, known) if whole is None else f" A name with a comma needs quotes: '\"{whole}\"'."
+            raise InvalidInputError(f"{path} has no column '{name}'.{hint} Its columns are: {listed(known)}.")
 
 
 def holds_flags(column: pd.Series) -> bool:
@@ -285,8 +288,8 @@ def categories(frame: pd.DataFrame, name: str, path: Path) -> pd.Series:
     check_meaning(frame[name].to_numpy(), name, str(path))
     if is_date(frame[name].to_numpy()):
         raise InvalidInputError(
-            f"Column '{name}' of {path} holds dates. Add a column that codes them as a number, such as days since a start, "
-            "for what changes as time goes by; or one with the month and --cyclic month=12, for what comes back."
+            f"Column '{name}' of {path} holds dates, times of day or spans of time, which are no categories. Add a "
+            "column that codes them as a number, or as text."
         )
     column = frame[name].map(str, na_action="ignore").astype(object)
     there = column.dropna()
@@ -296,6 +299,45 @@ def categories(frame: pd.DataFrame, name: str, path: Path) -> pd.Series:
     return column
 
 
+def holds_days(column: pd.Series) -> bool:
+    """Whether a column holds dates, or text that is written like 2024-01-31 or 2024-01-31 12:30 throughout."""
+    if is_day(column.to_numpy()):
+        return True
+    there = column.dropna()
+    return _is_text(column) and bool(len(there)) and all(ISO_DATE.fullmatch(str(value).strip()) for value in there.unique())
+
+
+def days(frame: pd.DataFrame, name: str, path: Path) -> pd.Series:
+    """A column of dates, or of text that `holds_days`, as dates in UTC or missing values."""
+    column = frame[name]
+    if not _is_text(column) or is_day(column.to_numpy()):
+        return column
+    parsed = pd.to_datetime(column.str.strip(), format="ISO8601", utc=True, errors="coerce").dt.tz_convert(None)
+    wrong = parsed.isna() & column.notna()
+    if wrong.any():
+        place = int(wrong.to_numpy().argmax())
+        others = f" ({int(wrong.sum())} such rows)" if wrong.sum() > 1 else ""
+        raise InvalidInputError(
+            f"Column '{name}' of {path} holds dates, but row {place + 1} after the header has '{column.iloc[place]}'"
+            f"{others}, which is none. Correct it, or add --categorical {name} for categories."
+        )
+    return parsed
+
+
+def ordered_categories(frame: pd.DataFrame, name: str, levels: Sequence[str], path: Path) -> pd.Series:
+    """A column as ordered categories, from the lowest level to the highest, or missing values."""
+    meant = {value: find_category(value, list(levels)) for value in frame[name].dropna().unique()}
+    unknown = [value for value, level in meant.items() if level is None]
+    if unknown:
+        row = int((frame[name] == unknown[0]).to_numpy().argmax()) + 1
+        raise InvalidInputError(
+            f"Row {row} after the header of {path} has {name} = '{unknown[0]}', which is none of the levels of --ordered: "
+            f"{listed(levels)}.{did_you_mean(str(unknown[0]), levels)} Name all levels from low to high."
+        )
+    values = frame[name].map(meant, na_action="ignore")
+    return pd.Series(pd.Categorical(values, categories=list(levels), ordered=True), index=frame.index)
+
+
 def complete_rows(tables: Sequence[pd.DataFrame], path: Path, drop: bool, remedy: str) -> list[pd.DataFrame]:
     """Tables of the same rows, without missing values: such rows are dropped, or an error that ends in `remedy`."""
     missing = pd.concat([table.isna() for table in tables], axis=1)
@@ -303,10 +345,15 @@ def complete_rows(tables: Sequence[pd.DataFrame], path: Path, drop: bool, remedy
     if not rows.any():
         return list(tables)
     counts = missing.sum()
-    where = ", ".join(f"'{name}' ({count})" for name, count in counts[counts > 0].head(12).items())
+    empty = list(counts.index[counts == len(rows)])
+    if empty and len(rows) > 1:
+        raise InvalidInputError(without_values(empty, len(rows), str(path)))
+    where = counted(counts[counts > 0].to_dict())
     said = f"{int(rows.sum())} of the {len(rows)} rows of {path} have missing values, in {where}"
     if rows.all():
-        raise InvalidInputError(f"All {len(rows)} rows of {path} have missing values, in {where}.")
+        raise InvalidInputError(
+            f"All {len(rows)} rows of {path} have missing values, in {where}. Leave out columns that miss many."
+        )
     if not drop:
         raise InvalidInputError(f"{said}; the first is row {int(rows.to_numpy().argmax()) + 1} after the header. {remedy}")
     return [table[~rows] for table in tables]

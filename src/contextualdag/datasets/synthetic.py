@@ -122,8 +122,9 @@ def make_varying_dag(
     :math:`x = W(z)^\top x + \varepsilon`.
 
     These data are easy: noise variances are equal, variances of variables grow along the edges, weights are positive and
-    not small, and the means of variables do not depend on the context. The options from `noise_scale` on change this. They
-    draw their random numbers last, so that skeleton, centres and unscaled noise stay the same for the same `random_state`.
+    not small, the means of variables do not depend on the context, and every value is a measured number. The options from
+    `noise_scale` on change this. They draw their random numbers last, so that skeleton, centres and the unscaled noise of
+    rows stay the same for the same `random_state`.
 
     Parameters
     ----------
@@ -163,13 +164,31 @@ def make_varying_dag(
         Whether edges are reversed with the context. With False pairs are joined in the same contexts, with weights of the
         same size, but all point forward in a random order of the nodes; a number is the share of pairs, about, that are
         reversed.
+    binary : float, default=0
+        Share of the variables, drawn at random, that are seen as 0 up to their median and 1 above it. Others depend on what
+        they were before, and so do the weights in W: of a binary variable they tell where edges are, not how large.
+    counts : float, default=0
+        Share of the variables, among the others, that are seen as Poisson counts with the mean :math:`e^{0.7 x}`. W is
+        that of x, as for `binary`.
+    missing : float, default=0
+        Share of the entries of X that are missing (NaN), at random.
+    missing_by_value : bool, default=False
+        Whether large values are missing more often: the smallest value of a variable never, the largest with twice the
+        probability `missing`, which may then be 0.5 at most.
+    interventions : float, default=0
+        Share of the variables, drawn at random, that an experiment sets, each in a fifth of the rows, to normal values with
+        a standard deviation of 2. What comes after them follows; what comes before has no part. `Dataset.interventions`
+        tells where; W are the graphs without.
+    group_size : int, default=1
+        Number of successive rows of one person. They share the context, and a part of the noise of each variable, standard
+        normal, that is added to that of the row. `Dataset.groups` numbers the persons.
     random_state : int or numpy.random.Generator, optional
         Seed or generator of the random numbers.
 
     Returns
     -------
     Dataset
-        A small frozen object with X, Z, W and names.
+        A small frozen object with X, Z, W and names, and with groups and interventions where there are some.
 
     See Also
     --------
@@ -177,6 +196,7 @@ def make_varying_dag(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from contextualdag.datasets import make_varying_dag
     >>> data = make_varying_dag(500, n_nodes=5, n_edges=6, random_state=0)
     >>> data.X.shape, data.Z.shape, round(float((data.W != 0).sum()) / 500, 1)
@@ -187,6 +207,12 @@ def make_varying_dag(
     >>> hard = make_varying_dag(500, n_nodes=5, n_edges=6, noise_scale=(0.5, 2), standardise=True, random_state=0)
     >>> bool(((hard.W != 0) == (data.W != 0)).all()), hard.X.std(0).round(6).tolist()
     (True, [1.0, 1.0, 1.0, 1.0, 1.0])
+
+    And as a table of a clinic might be, with yes or no answers, holes, and five visits of each person:
+
+    >>> real = make_varying_dag(500, n_nodes=5, n_edges=6, binary=0.4, missing=0.1, group_size=5, random_state=0)
+    >>> sum(set(np.unique(x[~np.isnan(x)])) == {0, 1} for x in real.X.T), real.groups[:7].tolist()
+    (2, [0, 0, 0, 0, 0, 1, 1])
     """
     _check_design(
         "make_varying_dag",

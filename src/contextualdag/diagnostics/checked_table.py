@@ -72,8 +72,7 @@ class CheckedTable:
         """From the user's tables; raises what a fit would, but not for missing values of X."""
         check_transform(transform, "check_table")
         _check_cyclic(cyclic)
-        check_aligned(X, Z)
-        check_aligned(X, groups, other="groups")
+        check_aligned({"X": X, "Z": Z, "groups": groups})
         values, names = read_variables(X, with_missing=True)
         if Z is None and cyclic:
             raise InvalidParameterError(f"The 'cyclic' parameter names {listed(list(cyclic))}, but there is no context (Z).")
@@ -121,7 +120,7 @@ class CheckedTable:
         """Variables and numeric context features that look like identifiers of rows."""
         seen, features = self.encoder.as_seen(self.all_contexts), []
         for name, categories in zip(self.encoder.names, self.encoder.categories, strict=True):
-            if categories is None and name not in self.encoder.cycles:
+            if categories is None and name not in self.encoder.cycles and name not in self.encoder.origins:
                 features.append((name, seen[:, self.encoder.seen_columns[name][0]]))
         columns = [*zip(self.names, self.columns, strict=True), *features]
         return tuple(name for name, values in columns if _looks_like_an_identifier(name, values))

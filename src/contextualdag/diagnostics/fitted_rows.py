@@ -53,7 +53,7 @@ class FittedRows:
         model._require_fit()
         if Z is None and model.context_features_:
             raise InvalidInputError("Z is missing: this model was fitted with contexts, so it needs them.")
-        check_aligned(X, Z)
+        check_aligned({"X": X, "Z": Z})
         _refuse_holes(X)
         values = model._read(X)
         contexts = model._encode(values if Z is None else Z)

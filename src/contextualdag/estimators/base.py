@@ -79,6 +79,7 @@ class GraphEstimator(NotebookSummary, Summary, Pictures, Effects, Doors, BaseEst
     outliers_: list[int]  # rows of X that were given little weight
     noise_scale_: Array
     _noise_changes: Array  # how much the noise of each variable changes with the context, (p,); zero where it does not
+    _untold: Flags  # pairs (p, p) of graphs that vary whose direction the data do not tell, in both orders
     _explained: Array  # shares of the variance of each variable, by means, common edges and change of edges
     n_held_out_: int
 
@@ -197,7 +198,8 @@ class GraphEstimator(NotebookSummary, Summary, Pictures, Effects, Doors, BaseEst
         """Edges whose direction the data do not tell, as pairs of names in alphabetical order.
 
         Where noise is not equal, only the change of graphs with the context tells all directions. Of one graph for all
-        contexts the data tell the Markov equivalence class; `adjacency` then gives one DAG of it. Empty where graphs vary,
+        contexts the data tell the Markov equivalence class; `adjacency` then gives one DAG of it. Of graphs that vary they
+        also tell the directions of edges whose weights vary (`varies` of `summary`), and those that follow. Empty where
         noise is equal or the order of the variables is given.
         """
         self._require_fit()
@@ -249,6 +251,9 @@ class GraphEstimator(NotebookSummary, Summary, Pictures, Effects, Doors, BaseEst
             contexts = self._encode(drawn_contexts(self)) if self._solution.varies else self._no_context()
             model._solution = explaining(self._solution, explained, self._preparation.scaling.contexts(contexts))
         model._variation = None
+        if self._untold.any():
+            joined = (model._weights(self._encode(drawn_contexts(self))) != 0).any(0)
+            model._untold = self._untold & (joined | joined.T)
         return model
 
     @property
@@ -371,8 +376,7 @@ class GraphEstimator(NotebookSummary, Summary, Pictures, Effects, Doors, BaseEst
         self._require_fit()
         if Z is None and self.context_features_:
             raise InvalidInputError("Z is missing: this model was fitted with contexts, so it needs them.")
-        check_aligned(X, Z, depth=3)
-        check_aligned(X, sample_weight, other="sample_weight", depth=3)
+        check_aligned({"X": X, "Z": Z, "sample_weight": sample_weight}, depth=3)
         values = self._read(X, with_missing=self.missing == IMPUTE)
         Z = self._encode(values if Z is None else Z)
         check_same_samples(values, Z)
@@ -490,12 +494,13 @@ class GraphEstimator(NotebookSummary, Summary, Pictures, Effects, Doors, BaseEst
 
     def _undirected(self) -> Flags:
         """Pairs (p, p), in both orders, with an edge whose direction neither the data nor the allowed edges tell."""
-        if self._solution.varies or self.noise_ == EQUAL:
+        if self._solution.varies:
+            return self._untold
+        if self.noise_ == EQUAL:
             return np.zeros((len(self.names_), len(self.names_)), dtype=bool)
-        allowed = self._knowledge(self.names_).allowed
         W = self._weights(self._no_context())
-        edges: Flags = cpdag(W)[0] & allowed
-        undirected = edges & edges.T
+        edges = cpdag(W, ~self._knowledge(self.names_).allowed.T)[0]
+        undirected: Flags = edges & edges.T
         if isinstance(self._solution, ConstantGraph) and self._solution.doubtful is not None:
             undirected |= self._solution.doubtful.cpu().numpy() & ((W[0] != 0) | (W[0].T != 0))
         return undirected

@@ -30,7 +30,7 @@ from contextualdag.estimators.parameters import check
 from contextualdag.estimators.resamples import solve_resamples
 from contextualdag.estimators.saving import METADATA
 from contextualdag.estimators.sorted import SortedDAG
-from contextualdag.estimators.summary import learn_variation
+from contextualdag.estimators.summary import find_untold, learn_variation
 from contextualdag.export import edge_text
 from contextualdag.files import in_use
 from contextualdag.progress import ProgressDisplay
@@ -52,7 +52,16 @@ SELECTIONS = ("estimator", "stability")
 EFFECT_LEVEL = 0.9
 NUMBERS_AT_ONCE = 20_000_000  # of weights of all resamples
 LEARNED = ("_preparation", "_solution", "_explained", "names_", "n_samples_", "n_held_out_", "noise_", "noise_scale_")
-LEARNED_TOO = ("structure_", "structure_scores_", "context_test_", "outliers_", "rows_", "_noise_changes", "_variation")
+LEARNED_TOO = (
+    "structure_",
+    "structure_scores_",
+    "context_test_",
+    "outliers_",
+    "rows_",
+    "_noise_changes",
+    "_variation",
+    "_untold",
+)
 ACYCLIC = Order()
 
 
@@ -95,6 +104,8 @@ class BootstrapDAG(GraphEstimator):
         The fit to all rows.
     n_resamples_ : int
         Number of halves.
+    structure_, structure_scores_, context_test_, noise_, noise_scale_, outliers_
+        Those of `estimator_`.
 
     Examples
     --------
@@ -229,6 +240,7 @@ class BootstrapDAG(GraphEstimator):
         self._adopt()
         if self.selection == "stability":
             self._variation = learn_variation(self, problem)
+            self._untold = find_untold(self, problem)
         return self
 
     @property
@@ -466,7 +478,7 @@ class BootstrapDAG(GraphEstimator):
         if self._solution.varies or self.noise_ == EQUAL:
             return np.asarray(W != 0, dtype=np.float64)
         allowed = self._knowledge(self.names_).allowed
-        edges = cpdag(W[:1]) & allowed  # the same graph in all contexts
+        edges = cpdag(W[:1], ~allowed.T)  # the same graph in all contexts
         votes: Array = np.where(edges & edges.transpose(0, 2, 1), 0.5, edges.astype(np.float64))
         return np.broadcast_to(votes, W.shape)
 

@@ -26,6 +26,10 @@ transform, cyclic, validation_fraction, device, random_state
     ----------
     path_, names_, kinds_, transforms_, noise_, outliers_, noise_scale_, held_out_score_, n_held_out_
         As for `FixedDAG`; numbers of edges are means over samples.
+    structure_ : str
+        "varying". Nothing was compared with that, and `context_test_` is None.
+    undirected_edges_ : list of (str, str)
+        Edges whose direction the data do not tell, as for `ContextualDAG`.
 
     Examples
     --------

@@ -49,8 +49,9 @@ class ContextualDAG(GraphEstimator):
     structure : {"auto", "constant", "common-order", "varying"}, default="auto"
         How much varies with the context: nothing; weights and presence of edges, along one order of the variables; or the
         order as well, so that edges are reversed. "auto" fits all three and takes the simplest that predicts rows held out
-        as well, but for a little; it is "varying" with ``selection="min"``. In graphs whose order varies, a pair is only
-        reversed where that predicts better.
+        as well, but for a little; one graph, where `context_test_` sees no sign that the context matters, unless others are
+        clearly better. It is "varying" with ``selection="min"``. In graphs whose order varies, a pair is only reversed
+        where that predicts better.
     hidden_layers : sequence of int, default=(128, 128)
         Widths of the hidden layers.
     activation : {"elu", "gelu", "relu", "silu", "tanh"}, default="silu"
@@ -128,15 +129,20 @@ class ContextualDAG(GraphEstimator):
     noise_ : {"equal", "unequal"}
         Whether graphs were learned under equal noise.
     context_test_ : ContextTest or None
-        Whether the context matters to the dependence of the variables: `p_value` of a permutation test on `n_rows` rows and,
-        in `features`, of every feature given the others; `gain`, the share of the squared error of rows held out that graphs
-        of their own contexts save against those of other contexts, and its `gain_interval`. None with the paper's budgets,
-        and where no context varies.
+        Whether the context matters to the dependence of the variables: `p_value` of a permutation test on `n_rows` rows,
+        which deals out contexts to rows, and in `features` that of each feature given the others. It uses no graphs.
+        `gain` is the share of the squared error of rows held out that graphs of their own contexts save against those of
+        other contexts, `gain_interval` an interval of 95 % for it, and `feature_gains` the share that each feature saves.
+        If `fit` is given `groups`, these swap their contexts as wholes, with rows in their order but for a rotation;
+        `n_groups` is their number if contexts are the same within each, else zero. `context_matters` and `sees_little` say
+        whether the test rejects at the level .05, and whether there was too little to permute. None with the paper's
+        budgets and where no context varies.
     explained_ : DataFrame
         Shares of the variance of each variable, in rows held out, that means, edges common to all contexts and the change of
         edges explain.
     undirected_edges_ : list of (str, str)
-        Edges whose direction the data do not tell; only where one graph serves all contexts and noise is unequal.
+        Edges whose direction the data do not tell, under unequal noise only. Of one graph for all contexts the data tell the
+        Markov equivalence class. In graphs that vary, edges whose weights vary have a direction, and those that follow.
     outliers_ : list of int
         Rows of X, counted from 0, that lie far from all others and were given little weight.
     noise_scale_ : array of shape (p,)
@@ -249,7 +255,7 @@ class ContextualDAG(GraphEstimator):
             Variables; rows are samples.
         Z : array or DataFrame of shape (n, m)
             Contexts of the same samples. Categorical columns are one-hot encoded; those of pandas whose categories are
-            ordered become 0, 1, 2 and so on.
+            ordered become 0, 1, 2 and so on. Dates become days since the first of them.
         X_val, Z_val : optional
             A validation set; by default `validation_fraction` of the rows is held out. See `cross_fit` for how members
             use it.

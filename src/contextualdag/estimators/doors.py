@@ -246,5 +246,9 @@ def _values(model: Any, context: Any) -> dict[str, Value]:
         return {}
     found, given = columns(context, "Z", "z")
     by_name = dict(zip(given if has_names(context) else [feature.name for feature in features], found, strict=True))
-    firsts = ((feature, by_name[feature.name][0]) for feature in features)
-    return {feature.name: float(value) if feature.is_number else str(value) for feature, value in firsts}
+    number = model._preparation.contexts.encoder.number
+    firsts = ((feature, by_name[feature.name][:1]) for feature in features)
+    return {
+        feature.name: float(number(value, feature.name)[0]) if feature.is_number else str(value[0])
+        for feature, value in firsts
+    }

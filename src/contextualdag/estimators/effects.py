@@ -20,7 +20,7 @@ from contextualdag.checks import (
 )
 from contextualdag.effects import effects_of, means_under, sample_under, total_effects
 from contextualdag.errors import InvalidInputError
-from contextualdag.tables import Array, Flags
+from contextualdag.tables import Array, Flags, check_aligned
 
 if TYPE_CHECKING:
     import pandas
@@ -238,6 +238,8 @@ class Effects:
         """
         encoded = self._encode(Z)
         values = self._values(interventions, len(encoded))
+        for variable, given in interventions.items():
+            check_aligned({"Z": Z, f"interventions[{variable!r}]": given}, depth=3)
         self._warn_of_directions()
 
         def over(arithmetic: Callable[..., Array], rng: np.random.Generator | None = None) -> Array:

@@ -1,7 +1,6 @@
 """What else is known of the rows of a table: what was intervened on, what is missing, and how much each row counts."""
 
 import warnings
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -120,7 +119,7 @@ def _flags_as_table(given: Mapping[Any, Any], X: Any, what: str, table: str) -> 
     columns, n = {}, n_rows(X)
     for name, flags in given.items():
         entry = f"{what}[{name!r}]"
-        check_aligned(X, flags, table, entry)
+        check_aligned({table: X, entry: flags})
         columns[str(name)] = column = vector(flags, entry)
         if len(column) != n:
             raise InvalidInputError(f"{entry} must hold a flag for each of the {n} rows of {table}. Got {len(column)}.")
@@ -319,9 +318,10 @@ def _mask(given: Any, n: int, names: Sequence[str], what: str) -> Flags:
         name = label if named else names[place]
         wrong = np.array([is_missing(value) or value not in (0, 1) for value in column.tolist()])
         if wrong.any():
+            first = int(wrong.argmax())
             raise InvalidInputError(
                 f"{what} must be boolean, or hold only zeros and ones. Its column '{name}' has {wrong.sum()} other values, "
-                f"such as {column[int(wrong.argmax())]!r}."
+                f"such as {_in_words(column[first])} in row {first}, counted from 0."
             )
         mask[:, names.index(name)] = column.astype(bool)
     return mask
@@ -342,8 +342,24 @@ def _targets(given: Any, n: int, names: Sequence[str], what: str) -> Flags:
             f"{what} is one vector of True and False, which does not tell the variable. Pass a dict, such as "
             f"{{'{names[0]}': flags}}, a mask of shape ({n}, {len(names)}), or the names of the targets of each row."
         )
-    mask = np.zeros((n, len(names)), dtype=bool)
-    unknown: Counter[str] = Counter()
+    mask, unknown = mask_of_targets(entries, names, what)
+    if unknown:
+        target = max(unknown, key=lambda one: len(unknown[one]))
+        count, near = len(unknown[target]), did_you_mean(target.strip("'"), names)
+        raise InvalidInputError(
+            f"{what} name {target} in {count} row{'' if count == 1 else 's'}, which is not a variable; the first is row "
+            f"{unknown[target][0]}, counted from 0.{near} The variables are {listed(names)}; positions from 0 to "
+            f"{len(names) - 1} will do too. None or an empty text is no intervention."
+        )
+    return mask
+
+
+def mask_of_targets(
+    entries: Sequence[Any], names: Sequence[str], what: str = "interventions"
+) -> tuple[Flags, dict[str, list[int]]]:
+    """Which variables (n, p) the entries of n rows name, and the rows of what they name that is no variable."""
+    mask = np.zeros((len(entries), len(names)), dtype=bool)
+    unknown: dict[str, list[int]] = {}
     for row, entry in enumerate(entries):
         for target in _names_in(entry, names):
             if isinstance(target, str) and target in names:
@@ -353,16 +369,8 @@ def _targets(given: Any, n: int, names: Sequence[str], what: str) -> Flags:
                     raise InvalidInputError(f"{what} are unclear in row {row}: {unclear}")
                 mask[row, int(target)] = True
             else:
-                unknown[_in_words(target)] += 1
-    if unknown:
-        target, count = unknown.most_common(1)[0]
-        near = did_you_mean(target.strip("'"), names)
-        raise InvalidInputError(
-            f"{what} name {target} in {count} row{'' if count == 1 else 's'}, which is not a variable."
-            f"{near} The variables are {listed(names)}; positions from 0 to {len(names) - 1} will do too. None or an empty "
-            "text is no intervention."
-        )
-    return mask
+                unknown.setdefault(_in_words(target), []).append(row)
+    return mask, unknown
 
 
 def _in_words(target: Any) -> str:

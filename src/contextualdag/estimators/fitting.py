@@ -19,12 +19,12 @@ from contextualdag.contexts import ContextEncoder, ContextSummary
 from contextualdag.errors import InvalidInputError, InvalidParameterError
 from contextualdag.estimators.experiments import Known, complete, read_known, rows_that_count, with_flags_as_tables
 from contextualdag.estimators.groups import check_number, read_groups
-from contextualdag.estimators.imputation import IMPUTE, check_enough_observed, filled_by_context
+from contextualdag.estimators.imputation import IMPUTE, check_enough_observed, check_some_observed, filled_by_context
 from contextualdag.estimators.poor_fit import warn_of_poor_fit
 from contextualdag.estimators.progress import FitProgress
 from contextualdag.estimators.rows_of_fit import RowsOfFit
 from contextualdag.estimators.scaling import EXACT, Preparation, Scaling, location_and_scale
-from contextualdag.estimators.summary import learn_variation
+from contextualdag.estimators.summary import find_untold, learn_variation
 from contextualdag.estimators.table_warnings import warn_of_tables
 from contextualdag.files import in_use
 from contextualdag.tables import (
@@ -187,12 +187,14 @@ def prepare(model: "GraphEstimator", tables: Tables) -> Prepared:
     rng = np.random.default_rng(secrets.randbits(63) if entropy is None else entropy)
 
     tables = with_flags_as_tables(tables)
-    for name in ("Z", "interventions", "sample_weight", "groups"):
-        check_aligned(tables.X, getattr(tables, name), "X", name)
-    for name in ("Z_val", "interventions_val", "sample_weight_val"):
-        check_aligned(tables.X_val, getattr(tables, name), "X_val", name)
+    for names_of_tables in (
+        ("X", "Z", "interventions", "sample_weight", "groups"),
+        ("X_val", "Z_val", "interventions_val", "sample_weight_val"),
+    ):
+        check_aligned({name: getattr(tables, name) for name in names_of_tables})
     tables, weight, weight_val, numbers = rows_that_count(tables)
     X, names = read_variables(tables.X, with_missing=model.missing == IMPUTE)
+    check_some_observed(X, names)
     transforms = Transforms.learn(X, names, model.get_params(deep=False)["transform"])
     all_rows, X = X, transforms.forward(X, "X")
     encoder = _learn_encoder(tables.Z, model.cyclic)
@@ -208,8 +210,7 @@ def prepare(model: "GraphEstimator", tables: Tables) -> Prepared:
     known = read_known(tables, weight, names, len(X))
     groups = read_groups(tables.groups, len(X), tables.X_val is not None)
     if groups is not None:
-        settings = model._settings(1.0, None)
-        check_number(groups, settings.n_folds if isinstance(settings, NetworkSettings) else 1)
+        check_number(groups, n_folds(model))
         known = replace(known, group=groups.numpy())
     if tables.X_val is None:
         train, held_out = _hold_out(len(X), model.validation_fraction, rng, known.group)
@@ -220,7 +221,7 @@ def prepare(model: "GraphEstimator", tables: Tables) -> Prepared:
     else:
         X_val = read_columns(tables.X_val, names, "X_val", type(model).__name__, with_missing=model.missing == IMPUTE)
         X_val = transforms.forward(X_val, "X_val")
-        Z_val = encoder.encode(X_val if tables.Z is None else tables.Z_val)
+        Z_val = encoder.encode(X_val if tables.Z is None else tables.Z_val, "Z_val")
         check_same_samples(X_val, Z_val)
         if len(X) < 2 or len(X_val) < 1:
             raise InvalidInputError(f"X needs two rows and X_val one at least. Got {len(X)} and {len(X_val)}.")
@@ -387,7 +388,9 @@ def _keep(model: "GraphEstimator", prepared: Prepared, outcome: Outcome) -> None
     scored = usual if train.scored is None else usual & train.scored.cpu().numpy()
     model._noise_changes = changes_of_noise(left.numpy(), prepared.Z, scored)
     model.outliers_ = prepared.outliers
-    model._variation = learn_variation(model, problem_of_fit(prepared, outcome))
+    problem = problem_of_fit(prepared, outcome)
+    model._variation = learn_variation(model, problem)
+    model._untold = find_untold(model, problem)
 
 
 def _progress(model: "GraphEstimator") -> AbstractContextManager[FitProgress | None]:
@@ -404,6 +407,12 @@ def _own_random_numbers(device: torch.device) -> AbstractContextManager[None]:
         return contextlib.nullcontext()
     forked: AbstractContextManager[None] = torch.random.fork_rng([device] if device.type == "cuda" else [])
     return forked
+
+
+def n_folds(model: "GraphEstimator") -> int:
+    """How many different parts of the rows the networks of a model hold out, where rows come in groups."""
+    settings = model._settings(1.0, None)
+    return settings.n_folds if isinstance(settings, NetworkSettings) else 1
 
 
 def _check_n_edges(model: "GraphEstimator", n_nodes: int) -> None:

@@ -63,6 +63,8 @@ class FixedDAG(GraphEstimator):
         Names of the variables.
     kinds_, transforms_ : dict of str to str
         What each variable seems to be, and how it was transformed.
+    structure_ : str
+        "constant". Nothing was compared with that, and `context_test_` is None.
     noise_ : {"equal", "unequal"}
         Whether the graph was learned under equal noise. Under unequal noise data do not tell all directions.
     undirected_edges_ : list of (str, str)

@@ -40,13 +40,18 @@ def read_groups(groups: Any, n: int, has_validation_set: bool) -> Tensor | None:
     return numbers
 
 
+def fewest_groups(n_members: int) -> int:
+    """How many groups a fit needs whose members hold out so many different parts of the rows."""
+    return max(FEWEST_GROUPS, n_members)
+
+
 def check_number(groups: Tensor, n_members: int) -> None:
     """Raise if groups are too few for rows to be held out by group."""
-    found, fewest = int(groups.max()) + 1, max(FEWEST_GROUPS, n_members)
+    found, fewest = int(groups.max()) + 1, fewest_groups(n_members)
     if found < fewest:
         for_each = "" if fewest == FEWEST_GROUPS else ", one for each member of the ensemble"
         raise InvalidInputError(
-            f"Whole groups are held out, so a fit with groups needs at least {fewest}{for_each}. Got {found}."
+            f"groups: whole groups are held out, so a fit with groups needs at least {fewest}{for_each}. Got {found}."
         )
 
 

@@ -8,9 +8,8 @@ columns would plant its own graph, the same in all contexts. Half-samples fill i
 import numpy as np
 import torch
 
-from contextualdag.checks import listed
 from contextualdag.errors import InvalidInputError
-from contextualdag.tables import Array, Flags
+from contextualdag.tables import Array, Flags, counted, without_values
 from contextualdag.training.data import polynomials
 
 ERROR, IMPUTE = MISSING = ("error", "impute")
@@ -20,11 +19,20 @@ FEWEST = 10  # values that a column has to have
 def check_enough_observed(observed: Flags, names: list[str]) -> None:
     """Raise if a column has hardly a value."""
     counts = observed.sum(0)
-    few = [f"{name} ({count})" for name, count in zip(names, counts, strict=True) if count < min(FEWEST, len(observed))]
+    fewest = min(FEWEST, len(observed))
+    few = {name: int(count) for name, count in zip(names, counts, strict=True) if count < fewest}
     if few:
         raise InvalidInputError(
-            f"Columns of X with too few values to impute the others, and how many they have: {listed(few)}. Leave them out."
+            f"Columns of X with too few values to impute the others, and how many they have in the {len(observed)} rows "
+            f"to train on: {counted(few)}. {fewest} are needed. Leave {'it' if len(few) == 1 else 'them'} out."
         )
+
+
+def check_some_observed(X: Array, names: list[str]) -> None:
+    """Raise if a column has no value at all."""
+    empty = [name for name, holes in zip(names, np.isnan(X).T, strict=True) if holes.all()]
+    if empty and len(X) > 1:
+        raise InvalidInputError(without_values(empty, len(X), "X"))
 
 
 def means_given_context(X: Array, Z: Array) -> tuple[Array, Array]:

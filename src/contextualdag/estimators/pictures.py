@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contextualdag.estimators.poor_fit import poor_fit
-from contextualdag.estimators.summary import in_words
+from contextualdag.estimators.summary import in_words, structure_and_noise
 from contextualdag.printable import printable
 
 if TYPE_CHECKING:
@@ -109,6 +109,7 @@ class NotebookSummary:
             "edges": f"{selected['n_edges']:.1f} on average, at l1 budget {selected['l1_budget']:.3g}",
             "path": f"{len(path)} sparsity levels, up to {path['n_edges'].max():.1f} edges (path_, plot_path())",
         }
+        rows["graphs"] = structure_and_noise(model)
         known = model.rows_.in_words()
         if known:
             rows["rows"] = known

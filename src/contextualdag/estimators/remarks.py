@@ -92,7 +92,7 @@ def _why_not(model: "GraphEstimator", best: str) -> str:
     if chosen == best:
         return ""
     if chosen == CONSTANT:
-        return f" {WORDS[CONSTANT]} predicts about as well and there is no sign that the context matters, so it was chosen."
+        return f" {WORDS[CONSTANT]} is not clearly worse and there is no sign that the context matters, so it was chosen."
     if best == CONSTANT:
         return f" {WORDS[best]} is not clearly better and a test says the context matters, so {SHORT[chosen]} was chosen."
     return f" {WORDS[chosen]} predicts about as well and is simpler, so it was chosen."
@@ -272,9 +272,15 @@ def directions(model: "GraphEstimator") -> list[str]:
     if not pairs:
         return []
     named = _listed([edge_text(a, b, directed=False) for a, b in pairs])
+    if not model.varies_:
+        return [
+            "One graph serves all contexts and the size of the noise is unknown, so the data do not tell the direction of "
+            f"{len(pairs)} edge{'' if len(pairs) == 1 else 's'}, shown without an arrowhead: {named}."
+        ]
+    which = "that of one edge, whose weight does" if len(pairs) == 1 else f"those of {len(pairs)} edges, whose weights do"
     return [
-        "One graph serves all contexts and the size of the noise is unknown, so the data do not tell the direction of "
-        f"{len(pairs)} edge{'' if len(pairs) == 1 else 's'}, shown without an arrowhead: {named}."
+        "The size of the noise is unknown, so directions are told by weights that change with the context. The data do not "
+        f"tell {which} not clearly change; shown without an arrowhead: {named}."
     ]
 
 

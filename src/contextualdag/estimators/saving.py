@@ -59,6 +59,7 @@ def save_model(model: "GraphEstimator", path: str | os.PathLike[str]) -> None:
     tensors = {f"solution/{name}": value for name, value in tensors.items()} | prepared_tensors
     tensors["noise_scale"] = torch.from_numpy(model.noise_scale_.copy())
     tensors["noise_changes"] = torch.from_numpy(model._noise_changes.copy())
+    tensors["untold"] = torch.from_numpy(model._untold.copy())
     tensors["explained"] = torch.from_numpy(model._explained.copy())
     tensors |= {f"variation/{name}": value for name, value in pack_variation(model._variation).items()}
     save_folder(
@@ -88,7 +89,7 @@ def load_as(cls: type["Model"], path: str | os.PathLike[str], device: str) -> "M
         model.context_test_ = None if test is None else _unpack_test(test)
         model.rows_, model.outliers_ = RowsOfFit(**metadata["rows"]), list(metadata["outliers"])
         model.noise_, model.noise_scale_ = metadata["noise"], tensors["noise_scale"].numpy()
-        model._noise_changes = tensors["noise_changes"].numpy()
+        model._noise_changes, model._untold = tensors["noise_changes"].numpy(), tensors["untold"].numpy()
         check_learned(model)
         model._unpack_more(metadata["more"], under(tensors, "more"), place)
     except Exception as error:  # whatever comes of metadata that no save wrote
@@ -144,6 +145,7 @@ def _pack_preparation(preparation: Preparation) -> tuple[dict[str, Any], Tensors
         "names": preparation.names,
         "context": [
             {"name": n, "categories": c, "ordered": n in encoder.ordered, "cycle": encoder.cycles.get(n)}
+            | ({"origin": encoder.origins[n]} if n in encoder.origins else {})
             for n, c in zip(encoder.names, encoder.categories, strict=True)
         ],
         "has_mean_network": network is not None,
@@ -168,6 +170,7 @@ def _unpack_preparation(metadata: dict[str, Any], tensors: Tensors, device: torc
         categories=tuple(None if column["categories"] is None else tuple(column["categories"]) for column in described),
         ordered=frozenset(column["name"] for column in described if column["ordered"]),
         cycles={column["name"]: tuple(column["cycle"]) for column in described if column["cycle"]},
+        origins={column["name"]: column["origin"] for column in described if column.get("origin") is not None},
     )
     contexts = ContextSummary(encoder, arrays["context_quantiles"], arrays["context_means"])
     names = ("z_mean", "z_scale", "x_mean", "x_scale", "unit")

@@ -54,6 +54,8 @@ batch_size, validation_fraction, device, random_state, verbose
     ----------
     path_, names_, kinds_, transforms_, noise_, outliers_, noise_scale_, held_out_score_, n_held_out_
         As for `ContextualDAG`.
+    structure_, structure_scores_, context_test_
+        As for `ContextualDAG`. With a mask for each sample nothing is compared and there is no test.
 
     Examples
     --------

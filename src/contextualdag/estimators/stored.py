@@ -21,6 +21,8 @@ from contextualdag.transforms import KINDS, NORMAL_SCORES, TRANSFORMS, Transform
 if TYPE_CHECKING:
     from contextualdag.estimators.base import GraphEstimator
 
+FURTHEST_DAY = 10**8
+
 
 def check_names(names: Any, where: str) -> None:
     """Check names of variables or features: texts, each once."""
@@ -42,6 +44,19 @@ def check_contexts(described: Any) -> None:
             numbers = isinstance(cycle, list) and len(cycle) == 2 and all(is_finite(number) for number in cycle)
             expect(numbers and cycle[1] > 0, f"{where}.cycle", "a start and a positive period", cycle)
             expect(categories is None, f"{where}.cycle", "none for categories", cycle)
+        origin = feature.get("origin")
+        if origin is not None:
+            expect(isinstance(origin, str) and _is_day(origin), f"{where}.origin", "a day such as 2024-01-01", origin)
+            expect(categories is None, f"{where}.origin", "none for categories", origin)
+
+
+def _is_day(text: str) -> bool:
+    """Whether a text is a day as NumPy writes it, not too far off to count microseconds from."""
+    try:
+        day = np.datetime64(text, "D")
+    except ValueError:
+        return False
+    return bool(str(day) == text != "NaT" and abs(day.astype(np.int64)) < FURTHEST_DAY)
 
 
 def check_preparation(preparation: Preparation) -> None:
@@ -96,6 +111,9 @@ def check_learned(model: "GraphEstimator") -> None:
     expect(all(is_integer(row) and row >= 0 for row in rows), "outliers", "integers of at least 0", rows)
     _expect_array(model.noise_scale_, "noise_scale", (p,), low=0)
     _expect_array(model._noise_changes, "noise_changes", (p,), low=0)
+    untold = model._untold
+    sound = untold.dtype == np.bool_ and untold.shape == (p, p) and bool((untold == untold.T).all())
+    expect(sound, "untold", f"flags {(p, p)}, the same in both orders", f"{untold.dtype} {untold.shape}")
     explained = model._explained
     expect(explained.dtype.kind == "f" and explained.shape == (p, 3), "explained", f"floats {(p, 3)}", explained.shape)
     if model._variation is not None:

@@ -6,11 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
+from contextualdag.cpdag import untold
 from contextualdag.errors import InvalidInputError
 from contextualdag.export import edge_text
 from contextualdag.training.context_test import LEVEL
+from contextualdag.training.noise import EQUAL
 from contextualdag.training.packing import Tensors
+from contextualdag.training.structure import COMMON_ORDER, CONSTANT
 from contextualdag.training.variation import Variation, benjamini_hochberg, edge_variation
 
 if TYPE_CHECKING:
@@ -19,6 +23,7 @@ if TYPE_CHECKING:
     from contextualdag.estimators.base import GraphEstimator
     from contextualdag.training.problem import Problem
 
+OFTEN_JOINED = 0.5  # share of the contexts
 MOST_NAMED = 3  # features in a sentence
 EXPLAINED = (
     "Share: contexts of the data in which the two are joined; reversed: of these, those with the edge the other way. "
@@ -44,6 +49,32 @@ def learn_variation(model: "GraphEstimator", problem: "Problem") -> Variation:
     unit = torch.from_numpy(scaling.unit)
     factor = unit[found.target] / unit[found.source]
     return replace(found, weight=found.weight * factor, spread=found.spread * factor)
+
+
+def find_untold(model: "GraphEstimator", problem: "Problem") -> NDArray[np.bool_]:
+    """Pairs (p, p) in graphs that vary whose direction is not told by change, other edges or the user, in both orders.
+
+    What is neither said to vary nor there in most contexts is too doubtful to tell the direction of others.
+    """
+    p, found = len(model.names_), model._variation
+    has_order = problem.rows.mask is not None
+    if found is None or has_order or model.noise_ == EQUAL or not model._solution.varies:
+        return np.zeros((p, p), dtype=bool)
+    source, target, turns = (one.numpy() for one in (found.source, found.target, found.reverses))
+    edges, told = np.zeros((2, p, p), dtype=bool)
+    edges[source, target] = True
+    edges[target[turns], source[turns]] = True
+    varies, doubtful = _varies(found), np.zeros_like(edges)
+    rare = ~varies & (found.share.numpy() < OFTEN_JOINED)
+    doubtful[source[rare], target[rare]] = True
+    told[source[varies], target[varies]] = told[target[varies], source[varies]] = True
+    return untold(edges, told | ~model._knowledge(model.names_).allowed.T, doubtful)
+
+
+def _varies(found: Variation) -> NDArray[np.bool_]:
+    """Which pairs are said to vary: the test rejects, or they reverse."""
+    varies: NDArray[np.bool_] = (benjamini_hochberg(found.p_value) | found.reverses).numpy()
+    return varies
 
 
 def pack_variation(variation: Variation | None) -> Tensors:
@@ -116,7 +147,7 @@ class Summary:
             )
         names, features = np.array(model.names_, dtype=object), [one.name for one in model.context_features_]
         source, target = found.source.numpy(), found.target.numpy()
-        varies = (benjamini_hochberg(found.p_value) | found.reverses).numpy()
+        varies = _varies(found)
         undirected = model._undirected()[source, target] if len(source) else np.zeros(0, dtype=bool)
         changes = [
             _clearest(p_values, features) if is_varying else None
@@ -190,6 +221,29 @@ def in_words(model: "GraphEstimator") -> str:
         return f"All {len(table)} edges {kinds[0][1]}.{AVERAGED if len(changing) and not model.varies_ else ''}"
     said = ", ".join(f"{n} {one if n == 1 else several}" for n, one, several in counted if n)
     return f"Of {len(table)} edges {said}.{AVERAGED if len(changing) and not model.varies_ else ''}"
+
+
+def structure_and_noise(model: "GraphEstimator") -> str:
+    """How much varies with the context and what the noise was found to be, in one sentence.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from contextualdag import FixedDAG
+    >>> from contextualdag.estimators.summary import structure_and_noise
+    >>> structure_and_noise(FixedDAG(noise="unequal", random_state=0).fit(np.random.default_rng(0).normal(size=(99, 2))))
+    'There is one graph, and the noise has a size of its own in each variable, so units do not matter.'
+    """
+    if model.structure_ == CONSTANT:
+        varies = any(feature.varies for feature in model.context_features_)
+        graphs = "One graph serves all contexts" if varies else "There is one graph"
+    elif model.structure_ == COMMON_ORDER:
+        graphs = "Edges change with the context along one order of the variables"
+    else:
+        graphs = "Edges and their directions change with the context"
+    if model.noise_ == EQUAL:
+        return f"{graphs}, and the noise has one size in all variables, in the units given."
+    return f"{graphs}, and the noise has a size of its own in each variable, so units do not matter."
 
 
 def readable_table(table: "pandas.DataFrame") -> "pandas.DataFrame":

@@ -42,7 +42,7 @@ def warn_of_tables(X: Array, names: list[str], Z: Array, encoder: ContextEncoder
     numeric = [
         (name, seen[:, encoder.seen_columns[name][0]])
         for name, categories in zip(encoder.names, encoder.categories, strict=True)
-        if categories is None and name not in encoder.cycles
+        if categories is None and name not in encoder.cycles and name not in encoder.origins
     ]
     _identifiers([*zip(names, X.T, strict=True), *numeric])
     _few_rows(*X.shape)
@@ -157,7 +157,8 @@ def _dates_as_text(encoder: ContextEncoder) -> None:
         if categories and all(LIKE_A_DATE.fullmatch(category) for category in categories):
             _warn(
                 f"Context column '{name}' holds dates as text, such as '{categories[0]}', so each is a category of its own. "
-                "Code it as a number, such as days since a start, or as its month with a period of 12."
+                "Make them dates, with pandas.to_datetime or written as 2024-01-31 in a file, which count as days; or code "
+                "them as the month with a period of 12."
             )
 
 

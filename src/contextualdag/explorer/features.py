@@ -29,8 +29,8 @@ class Control(ContextFeature):
 
     @property
     def label(self) -> str:
-        """Its name as the page shows it."""
-        return printable(self.name)
+        """Its name as the page shows it, with the day since which days of a date are counted."""
+        return printable(self.name if self.origin is None else f"{self.name} (days since {self.origin})")
 
     @cached_property
     def step(self) -> float:

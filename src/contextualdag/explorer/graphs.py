@@ -87,7 +87,9 @@ class FittedGraphs:
         self._lock = threading.Lock()  # computing several at once would only slow down each
         self.names = model.names_
         self.labels = [printable(name) for name in model.names_]
-        self.features = tuple(Control(one.name, one.quantiles, one.shares, one.cycle) for one in model.context_features_)
+        self.features = tuple(
+            Control(one.name, one.quantiles, one.shares, one.cycle, one.origin) for one in model.context_features_
+        )
         self.levels = levels_of(model)
         self.selected = next(position for position, level in enumerate(self.levels) if level.selected)
         first = next((position for position, level in enumerate(self.levels) if level.explained), self.selected)

@@ -235,7 +235,8 @@ def _write_tables(home: Path, fits: list[DrugFit], data: "DrugConsumption", devi
         model = ContextualDAG.load(fit.folder, device)
         of_fit = {"settings": fit.settings, "intercept": fit.intercept}
         paths.append(_marked(model.path_, of_fit))
-        about = {"loss_without_edges": _loss_without_edges(model), "varies": model.varies_}
+        explained = float(model.explained_.loc["mean", "means"])
+        about = {"explained_by_means": explained, "varies": model.varies_, "noise": model.noise_}
         records.append(of_fit | _read_record(fit) | about)
         records[-1]["parameters"] = fit.parameters
         for choice in CHOICES[fit.settings]:
@@ -273,11 +274,6 @@ def _marked(table: "pandas.DataFrame", key: dict[str, str]) -> "pandas.DataFrame
 def _count_edges(model: ContextualDAG, Z: "pandas.DataFrame") -> np.ndarray:
     counts: np.ndarray = np.bincount(model.edges(Z)["sample"], minlength=len(Z))
     return counts
-
-
-def _loss_without_edges(model: ContextualDAG) -> float:
-    """Validation loss at the end of the path, where the budget is zero: what the intercept alone reaches."""
-    return float(model.path_["validation_loss"].iloc[-1])
 
 
 def _read_record(fit: DrugFit) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import numpy as np
 from contextualdag.datasets.drug_consumption import PUBLISHED_HIGH, PUBLISHED_LOW
 from contextualdag.paper.drug import FOLDER, KEY, DrugStudy, read_study
 from contextualdag.paper.outputs import markdown_table, write_page, write_pictures, write_table
+from contextualdag.training.noise import EQUAL
 
 if TYPE_CHECKING:
     import pandas
@@ -133,12 +134,12 @@ def intercept_changes(study: DrugStudy, table: "pandas.DataFrame", settings: str
     found = {intercept: _verdicts(table, settings, intercept, "given") for intercept in INTERCEPT_WORDS}
     distance = {intercept: sum(sum(v[verdict] for verdict in VERDICTS[1:]) for v in found[intercept]) for intercept in found}
     same = {intercept: sum(v["same"] for v in found[intercept]) for intercept in found}
-    losses = [study.fit(settings, intercept)["loss_without_edges"] for intercept in INTERCEPT_WORDS]
+    explained = study.fit(settings, "contextual")["explained_by_means"]
     n = len(PUBLISHED_LOW) + len(PUBLISHED_HIGH)
     mean = {intercept: study.mean_edges(settings, intercept, "given") for intercept in INTERCEPT_WORDS}
     text = (
-        f"With {SETTINGS_WORDS[settings]}: a mean that follows the scores explains "
-        f"{100 * (1 - losses[1] / losses[0]):.0f} % of the validation variance before any edge. Once it is removed, the "
+        f"With {SETTINGS_WORDS[settings]}: a mean that follows the scores explains {100 * explained:.0f} % of the variance "
+        f"of held-out rows before any edge, on average over the substances. Once it is removed, the "
         f"low-score graph has {counted(counts['contextual'][0], 'edge')} (with one mean for all: {counts['constant'][0]}) "
         f"and the high-score graph {counts['contextual'][1]} ({counts['constant'][1]}), at {mean['contextual']:.1f} "
         f"({mean['constant']:.1f}) on average over all people. Of the {counted(len(without), 'edge')} of the two graphs "
@@ -152,7 +153,8 @@ def intercept_changes(study: DrugStudy, table: "pandas.DataFrame", settings: str
         text += f" With the estimator's own selection there are {own[0]:.1f} edges on average ({own[1]:.1f})."
     constant = [words for intercept, words in INTERCEPT_WORDS.items() if not study.fit(settings, intercept)["varies"]]
     if constant:
-        text += f" One graph for all people predicts as well as graphs that vary, and is selected: {' and '.join(constant)}."
+        text += " Graphs that vary do not predict clearly better than one for all people, which is selected: "
+        text += f"{' and '.join(constant)}."
     return text
 
 
@@ -207,9 +209,8 @@ def _cell(row: "pandas.Series") -> str:
 
 def _differences(study: DrugStudy) -> str:
     notes = [
-        "- Every substance is centred by its training mean, as in the paper. Then all are divided by one common number, "
-        "their root mean square, which leaves the weights in the units of the data; the paper does not scale at all. "
-        "Scores are standardised by both.",
+        f"- Every substance is centred by its training mean, as in the paper. {_scaling(study)} Weights are in the units of "
+        "the data in any case. Scores are standardised by both.",
         "- With the mean by context, a separate network for the mean given the scores is fitted first and subtracted.",
         "- The split into training and validation rows and the initial weights are drawn by our generators.",
     ]
@@ -228,10 +229,22 @@ def _differences(study: DrugStudy) -> str:
         "`comparison.csv`."
     )
     notes.append(
-        "- Codes from 0 (never) to 6 (in the last day) are treated as numbers with equal noise, and nobody knows the true "
-        "graphs: the published ones are another estimate. An edge is an association, not a cause."
+        "- Codes from 0 (never) to 6 (in the last day) are treated as numbers, and nobody knows the true graphs: the "
+        "published ones are another estimate. An edge is an association, not a cause."
     )
     return "\n".join(notes)
+
+
+def _scaling(study: DrugStudy) -> str:
+    """By what substances are divided in the fits, which depends on the noise that each found."""
+    one, each = "by one common number, their root mean square", "each by the scale of its noise"
+    by_settings: dict[str, list[str]] = {}
+    for fit in study.summary["fits"]:
+        by_settings.setdefault(fit["settings"], []).append(one if fit["noise"] == EQUAL else each)
+    said = [
+        f"with {SETTINGS_WORDS[settings]} {' or '.join(dict.fromkeys(how))}" for settings, how in sorted(by_settings.items())
+    ]
+    return f"Then substances are divided, {'; '.join(said)}. The paper does not scale at all."
 
 
 def counted(number: int, what: str) -> str:

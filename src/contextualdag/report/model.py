@@ -27,6 +27,7 @@ from contextualdag.plotting import (
 from contextualdag.plotting.contexts import drawn_contexts, units, varying_features
 from contextualdag.report import page
 from contextualdag.report.warnings import find_warnings
+from contextualdag.training.noise import EQUAL
 
 if TYPE_CHECKING:
     import pandas
@@ -54,13 +55,25 @@ EXPLAINED = (
     "Explained: shares of the variance of rows held out, by the means given the context, by edges that are the same in all "
     "contexts, and by the change of edges with the context. A share below zero is luck or harm."
 )
-HOW_TO_READ = (
-    "An edge from a to b means that, in this context, a helps to predict b: its weight is the difference in b for a "
-    "difference of one in a, with the other parents of b held fixed. No edge means that no such dependence was needed.",
+ASSOCIATIONS = (
     "Edges are associations, not causes. Several graphs often explain observational data equally well, and the direction of "
     "an edge rests on assumptions: linear effects within a context, no hidden common causes, and noise whose size does not "
-    "change with the context. Where one graph serves all contexts, directions also rest on noise of the same size for all "
-    "variables. An edge without an arrowhead is one whose direction the data do not tell.",
+    "change with the context."
+)
+TOLD_BY_EQUAL_NOISE = (
+    "Here the noise was taken to have the same size in all variables, in the units given, and directions rest on that, too. "
+    "In other units they might be different."
+)
+TOLD_BY_CHANGE = (
+    "Here the size of the noise was learned for each variable, so units do not matter. Then an edge has a direction if its "
+    "weight changes with the context, or if the direction follows from other edges. An edge without an arrowhead is one "
+    "whose direction the data do not tell."
+)
+WHAT_AN_EDGE_IS = (
+    "An edge from a to b means that, in this context, a helps to predict b: its weight is the difference in b for a "
+    "difference of one in a, with the other parents of b held fixed. No edge means that no such dependence was needed."
+)
+WHAT_TO_CHECK = (
     "Weak edges differ from sample to sample. Before you rely on an edge, check that it stays in neighbouring contexts, at "
     "neighbouring points of the path and in a fit on another half of the data. Graphs of contexts that the data do not "
     "cover are guesses.",
@@ -125,11 +138,17 @@ def write_model_report(
         *_path(model),
         *_data(whole),
         page.heading("How to read this"),
-        *(page.paragraph(text) for text in HOW_TO_READ),
+        *(page.paragraph(text) for text in how_to_read(model)),
         page.heading("Citation"),
         page.paragraph(f"The method is described in: {CITATION}"),
     ]
     return page.write_page(path, "One graph for every context" if _varies(W) else "One graph", parts)
+
+
+def how_to_read(model: "GraphEstimator") -> list[str]:
+    """What edges mean and what their directions rest on, as paragraphs."""
+    told = TOLD_BY_EQUAL_NOISE if model.noise_ == EQUAL else TOLD_BY_CHANGE
+    return [WHAT_AN_EDGE_IS, f"{ASSOCIATIONS} {told}", *WHAT_TO_CHECK]
 
 
 def varying_edges(model: "GraphEstimator", W: np.ndarray) -> "pandas.DataFrame":

@@ -25,7 +25,7 @@ EQUAL, UNEQUAL = "equal", "unequal"
 APART = 3.0  # ratio of variances from which on brackets leave no room for equal noise
 LEAST_GAIN, STANDARD_ERRORS = 0.05, 3.0  # of scales for each variable over one, in log likelihood for each row
 RIDGE = 1e-3
-SMALLEST = 0.1  # scale, as a share of the standard deviation: a column that others determine cannot take over
+SMALLEST = 0.3  # scale, as a share of the standard deviation: a column that others determine must not take over
 
 
 @dataclass(frozen=True)

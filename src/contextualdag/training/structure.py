@@ -16,6 +16,7 @@ from contextualdag.training.solution import Solution
 
 CONSTANT, COMMON_ORDER, VARYING = STRUCTURES = ("constant", "common-order", "varying")  # from the simplest on
 TIE = 0.001  # log likelihood of a row, for each variable, by which simpler graphs may be behind
+UNSEEN = 2.0  # standard errors by which one graph may be behind if a test sees no sign that the context matters
 
 
 @dataclass(frozen=True)
@@ -86,13 +87,13 @@ def simplest(scores: Mapping[str, StructureScore], n_nodes: int, context_matters
     """The simplest structure that predicts as well as the best.
 
     What a test says of the context weighs in: if it matters, one graph for all contexts has to be clearly the best; if there
-    is no sign of that, it may be a little worse.
+    is no sign of that, others have to be clearly better.
     """
     tie = TIE * n_nodes
     others = {name: score for name, score in scores.items() if name != CONSTANT}
     if CONSTANT in scores:
         own = scores[CONSTANT]
-        if not context_matters and own.behind <= max(tie, own.standard_error / 2):
+        if not context_matters and own.behind <= max(tie, UNSEEN * own.standard_error):
             return CONSTANT
         if all(score.behind > score.standard_error for score in others.values()):
             return CONSTANT
