@@ -1,6 +1,7 @@
 """BootstrapDAG: probabilities, intervals, consensus, groups, and fits that are killed, side by side or on a cluster."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -332,6 +333,19 @@ def test_a_forged_half_is_refused(data, tmp_path):
         fixed(n_resamples=2).fit(data.X, data.Z, checkpoint=folder)
 
 
+@pytest.mark.parametrize("name", ["metadata.json", "tensors.safetensors"])
+def test_a_damaged_half_is_named_and_can_be_deleted(name, data, tmp_path):
+    first = fixed(n_resamples=2).fit(data.X, data.Z, checkpoint=tmp_path)
+    half = tmp_path / "resample-0001"
+    content = (half / name).read_bytes()
+    (half / name).write_bytes(content[: len(content) // 2])
+    with pytest.raises(PersistenceError, match=r"half-sample cannot be read: .* Delete .*resample-0001 to fit it anew"):
+        fixed(n_resamples=2).fit(data.X, data.Z, checkpoint=tmp_path)
+    shutil.rmtree(half)
+    again = fixed(n_resamples=2).fit(data.X, data.Z, checkpoint=tmp_path)
+    np.testing.assert_array_equal(first.edge_probabilities(data.Z), again.edge_probabilities(data.Z))
+
+
 def test_two_fits_into_one_folder(data, tmp_path):
     with in_use(tmp_path / "checkpoint"), pytest.raises(PersistenceError, match="Another process or thread is writing to"):
         fixed().fit(data.X, data.Z, checkpoint=tmp_path / "checkpoint")
@@ -410,6 +424,9 @@ def test_arguments_of_methods(model, data):
         model.weight_intervals(data.Z, 90)
     with pytest.raises(InvalidParameterError, match=r"calibrate must be True, .* or False, for the shares .* Got 'no'"):
         model.edge_probabilities(data.Z, calibrate="no")
+    for ask in (model.adjacency, model.edges):
+        with pytest.raises(InvalidParameterError, match=r"standardised must be True, .* or False, .* Got 'no' instead"):
+            ask(data.Z, standardised="no")
     for ask in (fixed().edge_probabilities, fixed().adjacency):
         with pytest.raises(NotFittedError):
             ask(data.Z)

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from sklearn.base import BaseEstimator
 
-from contextualdag.checks import generator, is_number, shown
+from contextualdag.checks import generator, is_flag, is_number, shown
 from contextualdag.contexts import ContextFeature
 from contextualdag.cpdag import cpdag
 from contextualdag.errors import InvalidInputError, InvalidParameterError, NotFittedError
@@ -479,6 +479,11 @@ class GraphEstimator(NotebookSummary, Summary, Pictures, Effects, Doors, BaseEst
 
     def _unit(self, standardised: bool) -> Array | float:
         """What weights (p, p) are multiplied by."""
+        if not is_flag(standardised):
+            raise InvalidParameterError(
+                "standardised must be True, for weights in standard deviations, or False, for those in the units of X. Got "
+                f"{shown(standardised)} instead."
+            )
         scale = self._preparation.scaling.x_scale
         return scale[:, None] / scale if standardised else 1.0
 

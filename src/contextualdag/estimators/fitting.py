@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 Indices = NDArray[np.int64]
 Pair = tuple[Array, Array]
 NO_INFLUENCE = ("device", "verbose")  # parameters that do not change what is learned
+LOWEST = -1e10  # share explained below which the variance is nothing but rounding
 WIDEST = 1e6  # ratio of standard deviations beyond which noise is hardly of one size
 
 
@@ -375,9 +376,10 @@ def _keep(model: "GraphEstimator", prepared: Prepared, outcome: Outcome) -> None
     model._preparation = Preparation(names, contexts, scaling, outcome.mean_network, transforms)
     model._solution = choice.solution
     model.names_, model.n_samples_, model.rows_ = prepared.names, prepared.n_samples, prepared.rows
-    # Of a column that does not vary there is nothing to explain, whatever rounding leaves of it.
-    moves = varying(prepared.X)
-    model._explained = np.where(moves[:, None], outcome.explained.numpy(), np.nan)
+    # Of a column that does not vary, or not in the rows held out, there is nothing to explain, whatever rounding leaves.
+    explained = outcome.explained.numpy()
+    moves = varying(prepared.X) & (np.nansum(explained, axis=1) > LOWEST)
+    model._explained = np.where(moves[:, None], explained, np.nan)
     model.n_held_out_ = outcome.n_held_out
     train = outcome.split.train
     left = torch.from_numpy(model._residuals(prepared.X, prepared.Z, prepared.mask))

@@ -239,7 +239,8 @@ def sureness(model: "GraphEstimator") -> list[str]:
     return [
         f"Of {there} edge{'' if there == '1' else 's'}{on_average}, {sure} are sure (probability at least {SURE:g}), "
         f"{likely} likely (at least {LIKELY:g}) and {doubtful} doubtful. Probabilities come from how often an edge is found "
-        f"in {model.n_resamples_} random halves of the rows, and are calibrated on simulated data."
+        f"in {model.n_resamples_} random halves of the rows, and are calibrated on simulated data; on "
+        "others they may be off, most of all those in the middle."
     ]
 
 

@@ -139,7 +139,12 @@ class _Store:
             restore(place)  # what a killed save left
             if not is_begun(place):
                 continue
-            metadata, tensors = load_folder(place, KIND)
+            try:
+                metadata, tensors = load_folder(place, KIND)
+            except PersistenceError as error:
+                raise PersistenceError(
+                    f"A finished half-sample cannot be read: {error} Delete {place} to fit it anew; the others are kept."
+                ) from error
             if metadata.get("fingerprint") != own:
                 raise PersistenceError(
                     f"The half-sample in {place} belongs to other data or settings. Use another folder, or delete it to "

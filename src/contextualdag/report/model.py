@@ -48,8 +48,8 @@ CITATION = (
 )
 HOW_SURE = (
     "Probability: how sure the edge is, in this direction unless it has none. It comes from how often random halves of the "
-    "rows have the edge, and was calibrated on simulated data, so that of edges with a probability of 0.8 about four in "
-    "five are there."
+    "rows have the edge, and was calibrated on simulated data, so that there, of edges with a probability of 0.8, about "
+    "four in five are true. Between 0.2 and 0.6 it may be off by a quarter, and on data unlike those by more."
 )
 EXPLAINED = (
     "Explained: shares of the variance of rows held out, by the means given the context, by edges that are the same in all "
