@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from contextualdag.checks import did_you_mean, listed
 from contextualdag.cli.terminal import say
 from contextualdag.errors import InvalidInputError
 
@@ -146,6 +145,7 @@ def _check_weights(weights: "pandas.Series", where: str) -> None:
 
 
 def _check_targets(targets: "pandas.Series", variables: list[str], where: str) -> None:
+    from contextualdag.checks import did_you_mean, listed
     from contextualdag.estimators.experiments import FEWEST_ROWS, mask_of_targets
 
     mask, unknown = mask_of_targets(targets.tolist(), variables)
