@@ -16,6 +16,7 @@ from contextualdag.training.solution import ConstantGraph, Solution
 from contextualdag.training.structure import Choice
 
 N_DEALT, N_DEALT_OF_FEATURES = 20, 3  # permutations
+ROUNDING = 1e-5  # share of the size of a variable by which it varies in single precision
 
 
 def predictions(solution: Solution, folds: Folds) -> tuple[Tensor, Rows, Tensor]:
@@ -68,7 +69,8 @@ def explained(choice: Choice, folds: Folds, n_train: int, mean: MeanNetwork | No
     common = torch.full_like(own, math.nan) if single is None else squares(residuals(rows.X, single) * by)
     before = centred if single is None else common
     shares = torch.stack([total - centred, centred - common, before - own], 1) / total[:, None]
-    return torch.where(total[:, None] > 0, shares, math.nan), n_unseen
+    varies = total > ROUNDING**2 * squares(X)
+    return torch.where(varies[:, None], shares, math.nan), n_unseen
 
 
 def gain_of_context(solution: Solution, folds: Folds, seed: int) -> tuple[float, float]:
