@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from contextualdag import ClusteredDAG, ContextualDAG, FixedDAG, SortedDAG
-from contextualdag.contexts import ContextEncoder, ContextSummary, find_category
+from contextualdag.categories import find_category
+from contextualdag.contexts import ContextEncoder, ContextSummary
 from contextualdag.errors import InvalidInputError, InvalidParameterError, NotFittedError
 from contextualdag.explorer.graphs import FittedGraphs
 from contextualdag.report.model import write_model_report

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from contextualdag.categories import codes, find_category, learn_categories
 from contextualdag.checks import did_you_mean, listed
 from contextualdag.columns import (
     as_floats,
-    as_text,
     check_meaning,
     columns,
     described,
@@ -36,7 +36,6 @@ from contextualdag.tables import (
     check_complete,
     check_finite,
     check_size,
-    too_many_categories,
     varying,
 )
 
@@ -64,6 +63,8 @@ class ContextFeature:
         Where a cyclic number begins, and its period; values are within that.
     origin : str, optional
         The day since which the days of a date are counted, such as 2024-01-01.
+    joined : dict of str to str
+        Categories with too few rows to stand alone, and the one that they are joined to.
     """
 
     name: str
@@ -71,6 +72,7 @@ class ContextFeature:
     shares: dict[str, float]
     cycle: tuple[float, float] | None = None
     origin: str | None = None
+    joined: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_number(self) -> bool:
@@ -105,6 +107,16 @@ class ContextFeature:
             return bool(varying(np.array(self.quantiles)[:, None])[0])
         return sum(share > 0 for share in self.shares.values()) > 1
 
+    @property
+    def known(self) -> list[str]:
+        """All values that mean a category, also those that are joined to others."""
+        return [*self.shares, *self.joined]
+
+    def category(self, value: object) -> str | None:
+        """The category that a value means; None if it means none."""
+        found = find_category(value, self.known)
+        return None if found is None else self.joined.get(found, found)
+
     def contains(self, value: float) -> bool:
         """Whether a number is within the range of the data; a cyclic one by its place in the period."""
         if self.cycle is not None:
@@ -138,6 +150,7 @@ class ContextEncoder:
     ordered: frozenset[str] = frozenset()  # columns whose categories have an order
     cycles: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # start and period of cyclic columns
     origins: Mapping[str, str] = field(default_factory=dict)  # the first day of columns of dates
+    joined: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # rare categories, and what they are joined to
 
     @classmethod
     def learn(cls, Z: Any, cyclic: Mapping[str, float] | None = None) -> "ContextEncoder":
@@ -147,6 +160,7 @@ class ContextEncoder:
         levels = category_levels(Z)
         kinds: list[tuple[str, ...] | None] = []
         origins: dict[str, str] = {}
+        joined: dict[str, dict[str, str]] = {}
         for place, (name, column) in enumerate(zip(names, found, strict=True)):
             check_meaning(column, name, "Z")
             if is_day(column) and name not in levels:
@@ -159,12 +173,15 @@ class ContextEncoder:
                 kinds.append(None)
                 continue
             given, is_ordered = levels.get(name, ((), False))
-            kinds.append(given if is_ordered else _learn_categories(column, name))
+            if not is_ordered:
+                given, rare = learn_categories(column, name)
+                joined |= {name: rare} if rare else {}
+            kinds.append(given)
         ordered = frozenset(name for name, (_, is_ordered) in levels.items() if is_ordered)
         cycles = _learn_cycles(
             dict(cyclic or {}), dict(zip(names, found, strict=True)), dict(zip(names, kinds, strict=True))
         )
-        return cls(tuple(names), tuple(kinds), ordered, cycles, origins)
+        return cls(tuple(names), tuple(kinds), ordered, cycles, origins, joined)
 
     @property
     def feature_names(self) -> list[str]:
@@ -238,8 +255,8 @@ class ContextEncoder:
             elif categories is None:
                 encoded.append(self.number(column, name))
             else:
-                codes = _codes(column, name, categories)
-                encoded += [codes] if name in self.ordered else [codes == code for code in range(len(categories))]
+                places = codes(column, name, categories, self.joined.get(name, {}))
+                encoded += [places] if name in self.ordered else [places == place for place in range(len(categories))]
         array = np.stack(encoded, axis=1).astype(np.float64)
         check_finite(array, self.feature_names, what)
         check_size(array, self.feature_names, what)
@@ -286,7 +303,8 @@ class ContextSummary:
                 found.append(ContextFeature(name, quantiles, {}, cycle, origin))
             else:
                 shares = map(float, self.means[list(places[name])])
-                found.append(ContextFeature(name, (), dict(zip(categories, shares, strict=True))))
+                joined = self.encoder.joined.get(name, {})
+                found.append(ContextFeature(name, (), dict(zip(categories, shares, strict=True)), joined=joined))
         return tuple(found)
 
     def outside(self, Z: Array) -> Array:
@@ -322,34 +340,6 @@ class ContextSummary:
         return pd.DataFrame(rows, columns=["feature", "kind", "low", "q25", "median", "q75", "high", "shares"])
 
 
-def find_category(value: object, categories: tuple[str, ...] | list[str]) -> str | None:
-    """The category that a value means: the same text, an equal number, where true is 1 and false is 0.
-
-    Examples
-    --------
-    >>> from contextualdag.contexts import find_category
-    >>> find_category(1, ["0.0", "1.0"]), find_category("true", ["False", "True"]), find_category("c", ["a", "b"])
-    ('1.0', 'True', None)
-    >>> find_category(0, ["False", "True"]), find_category(True, ["0", "1"])
-    ('False', '1')
-    """
-    text = str(value)
-    if text in categories:
-        return text
-    meant = _meaning(text)
-    return next((category for category in categories if meant is not None and _meaning(category) == meant), None)
-
-
-def _meaning(text: str) -> float | None:
-    """The number or truth value that a text stands for; None if it is neither."""
-    if text.strip().lower() in ("true", "false"):
-        return float(text.strip().lower() == "true")
-    try:
-        return float(text)
-    except ValueError:
-        return None
-
-
 def _check_complete(found: Sequence[NDArray[Any]], names: Sequence[str], what: str) -> None:
     """Raise if values are missing: a row without a context has no graph."""
     holes = [
@@ -375,15 +365,6 @@ def _refuse_times(column: NDArray[Any], name: str) -> None:
             f"Context column '{name}' holds times of day or spans of time. Code it as a number: a span as days or seconds, "
             f"Z['{name}'].dt.total_seconds(); a time of day as its hour with a period, cyclic={{'hour': 24}}."
         )
-
-
-def _learn_categories(column: NDArray[Any], name: str) -> tuple[str, ...]:
-    values = as_text(column)
-    different = sorted(set(values))
-    problem = too_many_categories(len(different), len(values), values[0]) if values else ""
-    if problem:
-        raise InvalidInputError(f"Context column '{name}' {problem}")
-    return tuple(different)
 
 
 def _learn_cycles(
@@ -421,16 +402,3 @@ def _sine_and_cosine(values: Array, name: str, what: str, period: float) -> list
     check_finite(values[:, None], [name], what)
     angle = 2 * np.pi * (np.mod(values, period) / period)
     return [np.round(np.sin(angle), DIGITS), np.round(np.cos(angle), DIGITS)]
-
-
-def _codes(column: NDArray[Any], name: str, categories: tuple[str, ...]) -> NDArray[np.int64]:
-    """Places of values among the categories."""
-    values = as_text(column)
-    meant = {value: find_category(value, categories) for value in set(values)}
-    unknown = sorted(value for value, category in meant.items() if category is None)
-    if unknown:
-        raise InvalidInputError(
-            f"Context column '{name}' has categories that were not seen in fit: {unknown}. Known: {list(categories)}."
-        )
-    place = {value: categories.index(category) for value, category in meant.items() if category is not None}
-    return np.array([place[value] for value in values], dtype=np.int64)

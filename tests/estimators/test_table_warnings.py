@@ -8,9 +8,11 @@ import pytest
 from sklearn.datasets import load_diabetes
 
 from contextualdag import FixedDAG
+from contextualdag.cli.contexts import context_from_options
 from contextualdag.contexts import ContextEncoder
 from contextualdag.datasets import make_varying_dag
 from contextualdag.errors import InvalidInputError
+from contextualdag.estimators import load_model
 from contextualdag.estimators.table_warnings import warn_of_tables
 from contextualdag.tables import read_variables
 
@@ -86,6 +88,31 @@ def test_rare_categories(X, Z):
     Z["site"] = ["Oslo"] * 4 + ["Rome"] * 5 + ["York"] * (N - 9)
     (sentence,) = said(X, Z)
     assert sentence.startswith("Fewer than 5 rows have site = Oslo (4).")
+
+
+def test_several_rare_categories_are_one(X, Z, tmp_path):
+    Z["site"] = ["Oslo"] * 4 + ["Rome"] * 25 + ["York"] * (N - 31) + ["Bath"] * 2
+    with pytest.warns(UserWarning, match=r"Categories of 'site' .* are joined to one, 'Bath or Oslo': 'Bath', 'Oslo'"):
+        model = FixedDAG(random_state=0).fit(X, Z)
+    feature = model.context_features_[-1]
+    assert feature.name == "site"
+    assert list(feature.shares) == ["Bath or Oslo", "Rome", "York"]
+    assert feature.shares["Bath or Oslo"] == pytest.approx(6 / N)
+    means = model.means(pd.DataFrame({**Z.iloc[[0]], "site": ["Bath"]}))
+    for same in ("Oslo", "Bath or Oslo"):
+        np.testing.assert_array_equal(model.means(pd.DataFrame({**Z.iloc[[0]], "site": [same]})), means)
+    with pytest.raises(InvalidInputError, match=r"not seen in fit: \['Cork'\]"):
+        model.means(pd.DataFrame({**Z.iloc[[0]], "site": ["Cork"]}))
+    model.save(tmp_path / "model")
+    loaded = load_model(tmp_path / "model", device="cpu")
+    np.testing.assert_array_equal(loaded.means(Z), model.means(Z))
+    assert context_from_options(loaded, ["site=Oslo"])["site"].tolist() == ["Bath or Oslo"]
+
+
+def test_rare_categories_stay_where_few_others_are_left(X, Z):
+    Z["site"] = ["Oslo"] * 4 + ["Rome"] * 3 + ["York"] * (N - 7)
+    (sentence,) = said(X, Z)
+    assert sentence.startswith("Fewer than 5 rows have site = Oslo (4), site = Rome (3).")
 
 
 def test_a_fit_warns_where_it_was_called(X, Z):

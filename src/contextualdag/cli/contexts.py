@@ -9,7 +9,6 @@ import typer
 
 from contextualdag.checks import did_you_mean, listed
 from contextualdag.cli.tables import complete_rows, days, holds_days, numbers, read_table, require_columns
-from contextualdag.contexts import find_category
 from contextualdag.errors import InvalidInputError, InvalidParameterError
 from contextualdag.estimators import load_model as load_estimator
 
@@ -78,8 +77,8 @@ def contexts_from_file(
     for name, feature in features.items():
         if feature.is_number:
             continue
-        known = list(feature.shares)
-        unknown = [str(value) for value in contexts[name].unique() if find_category(value, known) is None]
+        known = feature.known
+        unknown = [str(value) for value in contexts[name].unique() if feature.category(value) is None]
         if unknown:
             row = int((contexts[name].map(str) == unknown[0]).to_numpy().argmax()) + 1
             raise InvalidInputError(
@@ -143,8 +142,7 @@ def describe_outside(model: "GraphEstimator", context: pd.Series) -> str:
 
 def _value(feature: "ContextFeature", value: str) -> float | str:
     if not feature.is_number:
-        known = list(feature.shares)
-        category = find_category(value, known) or find_category(value.strip(), known)
+        known, category = feature.known, feature.category(value) or feature.category(value.strip())
         if category is None:
             raise _bad(f"'{value}' is no category of '{feature.name}'.{did_you_mean(value, known)} It has: {listed(known)}.")
         return category

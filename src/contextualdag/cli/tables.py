@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 import typer
 
+from contextualdag.categories import find_category
 from contextualdag.checks import did_you_mean, listed
 from contextualdag.columns import check_meaning, is_date
-from contextualdag.contexts import find_category
 from contextualdag.dates import is_day
 from contextualdag.errors import InvalidInputError, PersistenceError
 from contextualdag.export import as_cell, quoting

@@ -146,6 +146,7 @@ def _pack_preparation(preparation: Preparation) -> tuple[dict[str, Any], Tensors
         "context": [
             {"name": n, "categories": c, "ordered": n in encoder.ordered, "cycle": encoder.cycles.get(n)}
             | ({"origin": encoder.origins[n]} if n in encoder.origins else {})
+            | ({"joined": dict(encoder.joined[n])} if n in encoder.joined else {})
             for n, c in zip(encoder.names, encoder.categories, strict=True)
         ],
         "has_mean_network": network is not None,
@@ -171,6 +172,7 @@ def _unpack_preparation(metadata: dict[str, Any], tensors: Tensors, device: torc
         ordered=frozenset(column["name"] for column in described if column["ordered"]),
         cycles={column["name"]: tuple(column["cycle"]) for column in described if column["cycle"]},
         origins={column["name"]: column["origin"] for column in described if column.get("origin") is not None},
+        joined={column["name"]: column["joined"] for column in described if column.get("joined") is not None},
     )
     contexts = ContextSummary(encoder, arrays["context_quantiles"], arrays["context_means"])
     names = ("z_mean", "z_scale", "x_mean", "x_scale", "unit")

@@ -44,6 +44,11 @@ def check_contexts(described: Any) -> None:
             numbers = isinstance(cycle, list) and len(cycle) == 2 and all(is_finite(number) for number in cycle)
             expect(numbers and cycle[1] > 0, f"{where}.cycle", "a start and a positive period", cycle)
             expect(categories is None, f"{where}.cycle", "none for categories", cycle)
+        joined = feature.get("joined")
+        if joined is not None:
+            sound = isinstance(joined, dict) and categories is not None and not feature["ordered"]
+            sound = sound and all(value not in categories and joined[value] in categories for value in joined)
+            expect(sound, f"{where}.joined", "other categories, and those that they are joined to", joined)
         origin = feature.get("origin")
         if origin is not None:
             expect(isinstance(origin, str) and _is_day(origin), f"{where}.origin", "a day such as 2024-01-01", origin)

@@ -9,11 +9,11 @@ import warnings
 
 import numpy as np
 
+from contextualdag.categories import RARE
 from contextualdag.checks import listed
 from contextualdag.contexts import ContextEncoder
 from contextualdag.tables import LIKE_A_DATE, Array, varying
 
-RARE = 5  # rows of a category below which it is named
 FEWEST_ROWS = 10  # below which whole numbers may differ, or count, by chance
 COPIES, COPIES_SHARE = 5, 0.01  # at least so many, and a larger share than this
 IDENTIFIERS = {
@@ -129,6 +129,12 @@ def _standardised(table: Array) -> Array:
 
 
 def _rare_categories(seen: Array, encoder: ContextEncoder) -> None:
+    for name, joined in encoder.joined.items():
+        shown = listed(list(joined)[:RARE]) + (f" and {len(joined) - RARE} more" if len(joined) > RARE else "")
+        _warn(
+            f"Categories of '{name}' with fewer than {RARE} rows each are joined to one, "
+            f"'{next(iter(joined.values()))}': {shown}."
+        )
     rare = []
     for name, categories in zip(encoder.names, encoder.categories, strict=True):
         if categories is not None:
