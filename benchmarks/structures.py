@@ -76,7 +76,10 @@ def test_features(n: int, data_set: int) -> dict[str, float]:
     noise = np.random.default_rng(seed).uniform(-1, 1, (len(data), N_NOISE))
     names = [f"z{k + 1}" for k in range(N_FEATURES)] + [f"noise{k + 1}" for k in range(N_NOISE)]
     Z = pd.DataFrame(np.hstack([data.Z, noise]), columns=names)
-    model = ContextualDAG(structure="constant", random_state=seed, device="cpu", verbose=False).fit(data.X[:n], Z[:n])
+    model = ContextualDAG(structure="constant", random_state=seed, device="cpu", verbose=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        model.fit(data.X[:n], Z[:n])
     test = model.context_test_
     if test is None:
         raise AssertionError("contexts vary, so there is a test")

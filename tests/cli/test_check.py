@@ -222,4 +222,4 @@ def test_interventions_and_weights_are_no_variables_and_not_held_against_a_model
     for options in ((), ("--model", "model")):
         result = invoke("trial.csv", *options, "--interventions", "target")
         assert result.exit_code == 1
-        assert "--interventions name 'z' in 600 rows, which is not a variable" in " ".join(result.stderr.split())
+        assert "(--interventions) names 'z' in 600 rows, which is not a variable" in " ".join(result.stderr.split())
