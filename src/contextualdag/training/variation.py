@@ -26,6 +26,7 @@ MOST_ROWS = 10_000
 ROWS_AT_ONCE, MOST_ENTRIES = 2000, 1 << 23  # of graphs that are held at once
 OFTEN = 0.05  # share of the joined contexts in which an edge that reverses points the less frequent way
 ROUNDING = 1e-8  # against the largest, or one
+STILL = 1e-12  # variance of a weight over its square, below which it is a matter of rounding
 
 Graphs = Callable[[Tensor], Tensor]  # from row numbers (b,) to graphs (b, p, p)
 
@@ -106,13 +107,14 @@ def edge_variation(graphs: Graphs, rows: Rows, features: Mapping[str, Sequence[i
     source, target = pairs[strength[pairs[:, 0], pairs[:, 1]].argsort(descending=True, stable=True)].T
     n, both, here = len(X), joined[source, target], counts[source, target]
     mean = weights.sums[source, target] / n
+    variance = weights.squares[source, target] / n - mean**2
     found = Variation(
         source,
         target,
         share=both / n,
         reverse=1 - here / both,
         weight=mean * n / here,
-        spread=(weights.squares[source, target] / n - mean**2).clamp_min(0).sqrt(),
+        spread=torch.where(variance > STILL * mean**2, variance, 0).sqrt(),
         p_value=torch.full(both.shape, torch.nan, dtype=X.dtype),
         of_features=torch.full((len(both), len(features)), torch.nan, dtype=X.dtype),
     )
