@@ -1,8 +1,9 @@
-"""How often a context that does not matter is said to matter: `python -m benchmarks.null_contexts runs.csv`.
+"""How often a context that does not matter is said to matter: `python -m benchmarks.null_contexts runs.csv page.md`.
 
 Contexts are drawn at random or dealt out to other rows, so that nothing depends on them. Counted are p-values of
 `context_test_` of at most .05 and models whose graphs vary. P-values should be uniform: the last column is the p-value of a
-Kolmogorov-Smirnov test of that, in which steps of .005 count as ties. Finished runs are kept in the CSV.
+Kolmogorov-Smirnov test of that, in which steps of .005 count as ties. Finished runs are kept in the CSV, and
+the page is written from it.
 """
 
 import argparse
@@ -16,13 +17,15 @@ import numpy as np
 import pandas as pd
 from scipy.stats import kstest
 
+from benchmarks.runs import completed
 from contextualdag import ContextualDAG
 from contextualdag.datasets import load_drug_consumption, load_sachs, make_fixed_dag
-from contextualdag.paper.outputs import markdown_table
+from contextualdag.paper.outputs import markdown_table, write_page
 from contextualdag.training.context_test import LEVEL, N_PERMUTATIONS
 from contextualdag.training.structure import CONSTANT
 
 N_CELLS, N_SIMULATED = 3000, 300
+TITLE = "# Contexts that do not matter"
 COLUMNS = ["data", "runs", "p ≤ .05", "graphs vary", "uniform, p"]
 
 Tables = tuple[Any, Any]
@@ -102,8 +105,6 @@ def run(name: str, seed: int, files: Files = NO_FILES, **settings: Any) -> dict[
         model = ContextualDAG(random_state=seed, verbose=False, **settings).fit(X, Z)
     test = model.context_test_
     return {
-        "data": name,
-        "seed": seed,
         "p_value": None if test is None else test.p_value,
         "structure": model.structure_,
     }
@@ -134,19 +135,20 @@ def _shuffled(frame: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("runs", type=Path, help="CSV of finished runs; those that are missing are added")
+    parser.add_argument("page", type=Path, nargs="?", help="page to write; its text before the table is kept")
     parser.add_argument("--data", nargs="+", choices=DATA, default=list(DATA))
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--sachs", type=Path, help="cyto_full_data.csv of cdt, or its folder; by default the installed cdt")
     parser.add_argument("--drugs", type=Path, help="drug_consumption.data of UCI; downloaded by default")
     given = parser.parse_args(arguments)
-    done = pd.read_csv(given.runs) if given.runs.exists() else pd.DataFrame({"data": [], "seed": []})
-    finished = set(zip(done["data"], done["seed"], strict=True))
-    for name in given.data:
-        for seed in range(given.seeds):
-            if (name, seed) not in finished:
-                row = pd.DataFrame([run(name, seed, Files(given.sachs, given.drugs))])
-                row.to_csv(given.runs, mode="a", header=not given.runs.exists(), index=False)
-    print(table(pd.read_csv(given.runs)))
+    files = Files(given.sachs, given.drugs)
+    wanted = [{"data": name, "seed": seed} for name in given.data for seed in range(given.seeds)]
+    found = table(completed(given.runs, wanted, lambda data, seed: run(data, seed, files)))
+    print(found)
+    if given.page is not None:
+        page = given.page
+        intro = page.read_text(encoding="utf-8").split("\n| data |")[0].rstrip() if page.exists() else TITLE
+        write_page(page, [intro, found])
 
 
 if __name__ == "__main__":

@@ -24,9 +24,10 @@ def test_finished_runs_are_kept(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(null_contexts, "N_SIMULATED", 60)
     runs = tmp_path / "runs.csv"
     pd.DataFrame([{"data": "one graph", "seed": 0, "p_value": 0.02, "structure": "varying"}]).to_csv(runs, index=False)
-    arguments = [str(runs), "--data", "one graph", "--seeds", "2"]
-    null_contexts.main(arguments)
+    page = tmp_path / "page.md"
+    null_contexts.main([str(runs), str(page), "--data", "one graph", "--seeds", "2"])
     found = pd.read_csv(runs)
     assert found["seed"].tolist() == [0, 1]
     assert found["p_value"][0] == 0.02
     assert capsys.readouterr().out.splitlines()[-1].startswith("| one graph | 2 | ")
+    assert "| one graph | 2 | " in page.read_text(encoding="utf-8")
