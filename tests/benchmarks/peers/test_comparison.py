@@ -33,10 +33,10 @@ ROOT = Path(__file__).parents[3]
 SMALL = {"design": "varying", "graph": "erdos-renyi", "n": 120, "p": 5, "m": 2, "data_set": 0}
 
 
-def test_cells_are_four_sizes_and_eleven_variants():
+def test_cells_are_four_sizes_and_twelve_variants():
     settings = peer_settings()
     assert [setting["variant"] for setting in settings] == ["paper"] * 4 + list(VARIANTS)[1:]
-    assert len(peer_cells()) == 15 * 10 * len(PEERS)
+    assert len(peer_cells()) == 16 * 10 * len(PEERS)
     assert list(SOLVERS) == list(PEERS) == list(COLORS)
     assert len(peer_cells(quick=True, data_sets=3, methods=["naive"])) == 3 * len(peer_settings(quick=True))
     with pytest.raises(InvalidParameterError, match=r"no method \['best'\]. There are: ours, contextualized"):
