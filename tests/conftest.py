@@ -1,6 +1,7 @@
 """What the tests share: one thread per process, batches to try things on."""
 
 import os
+import signal
 
 # Processes that run tests side by side would otherwise compete for the cores with all their threads. Set before PyTorch is
 # imported, and inherited by the programs that tests start.
@@ -36,3 +37,11 @@ def gaussian():
         return W
 
     return make
+
+
+@pytest.fixture
+def interruptions():
+    """Ctrl-C raises `KeyboardInterrupt`, also if the tests were started in the background, where shells ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

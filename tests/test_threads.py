@@ -94,7 +94,7 @@ def test_an_error_ends_the_others_and_is_raised():
     assert n_threads() == 3
 
 
-def test_an_interruption_stops_compiled_work_at_once():
+def test_an_interruption_stops_compiled_work_at_once(interruptions):
     stopped = threading.Event()
 
     def work():

@@ -407,7 +407,7 @@ class Process:
             self._reader.join()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_fit_that_was_stopped_and_killed_goes_on(tmp_path):
     data = make_varying_dag(300, 3, 2, n_edges=3, random_state=1)
     pd.DataFrame(np.hstack([data.X, data.Z]), columns=["a", "b", "c", "u", "v"]).to_csv("data.csv", index=False)

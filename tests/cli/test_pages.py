@@ -71,6 +71,7 @@ def test_serves_until_it_is_stopped(folder):
 EXPLORE = "import sys; from contextualdag import FixedDAG; FixedDAG.load(sys.argv[1]).explore(port=0, browser=False)"
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_explore_of_a_model_in_memory_serves_until_it_is_stopped(folder):
     command = [sys.executable, "-c", EXPLORE, str(folder / "fixed")]

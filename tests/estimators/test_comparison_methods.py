@@ -172,6 +172,8 @@ def test_bad_masks_and_orders(data):
         SortedDAG().fit(X, Z, mask=np.ones((50, 5, 5)))
     with pytest.raises(InvalidInputError, match="only zeros and ones"):
         SortedDAG().fit(X, Z, mask=np.full((50, 5, 5), 0.5))
+    with pytest.raises(InvalidParameterError, match="must not be 'constant' with a mask"):
+        SortedDAG(structure="constant").fit(X, Z, mask=np.zeros((50, 5, 5)))
     with pytest.raises(InvalidInputError, match="mask_val belongs to X_val"):
         SortedDAG().fit(X, Z, X, Z, mask=np.zeros((50, 5, 5)))
     with pytest.raises(InvalidInputError, match="mask_val was given without a mask"):

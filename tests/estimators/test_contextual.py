@@ -219,6 +219,7 @@ def test_one_context_feature_may_be_a_plain_sequence(data):
     assert [feature.name for feature in by_name.context_features_] == ["z1"]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_bar_on_a_terminal_and_lines_now_and_then_elsewhere(data, capfd, monkeypatch):
     quick = {"hidden_layers": (4,), "max_epochs": 3, "n_budgets": 2, "random_state": 0}

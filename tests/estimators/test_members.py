@@ -62,6 +62,7 @@ def test_members_differ(model):
     assert not torch.equal(first, second)
 
 
+@pytest.mark.long
 def test_three_members_are_better_than_single_networks():
     together, alone = [], []
     for seed in range(3):
@@ -218,6 +219,7 @@ def _fit_of(settings, X, Z):
     return ContextualDAG(**settings).fit(X, Z).adjacency(Z)
 
 
+@pytest.mark.long
 def test_fits_in_other_processes_are_those_alone(data, tmp_path):
     """The same seed gives the same bits alone, in processes of joblib, in spawned ones and in another program."""
     settings = QUICK | {"n_members": 2, "max_epochs": 5, "n_budgets": 4, "dropout": 0.5, "device": "cpu"}
@@ -252,6 +254,7 @@ def test_bad_way_to_hold_out(data):
         ContextualDAG(cross_fit="yes").fit(data.X, data.Z)
 
 
+@pytest.mark.long
 def test_more_members_where_rows_are_few():
     quick = {"hidden_layers": (4,), "max_epochs": 2, "n_budgets": 2, "structure": "varying", "random_state": 0}
     large = make_varying_dag(1000, n_nodes=3, n_features=1, n_edges=2, random_state=0)

@@ -114,7 +114,7 @@ def test_impossible_shares_of_variance_are_not_told(model, shares):
     found.structure_scores_, found.context_test_ = COMPARED, NO_SIGN
     (said,) = one_graph(found)
     assert said == (
-        "One graph serves all contexts: the context moves the means of the variables, not how they depend on one another. "
+        "One graph serves all contexts: the variables depend on one another in the same way in all. "
         f"The {model.n_held_out_} held-out rows are too few to tell how much of their variance means and edges "
         "explain."
     )
@@ -129,8 +129,15 @@ def test_shares_near_the_ends_have_no_exponents_and_no_signs(model):
     found.structure_, found._explained = "constant", np.tile([-0.004, 0.997, 0.0], (N_NODES, 1))
     found.structure_scores_, found.context_test_ = COMPARED, NO_SIGN
     (said,) = one_graph(found)
-    assert "explains 0 % of the variance" in said
-    assert said.endswith("explain 100 % more.")
+    assert said == (
+        "One graph serves all contexts: the variables depend on one another in the same way in all. The edges explain "
+        "100 % of the variance of held-out rows."
+    )
+    found._explained = np.tile([0.2, 0.004, 0.0], (N_NODES, 1))
+    (said,) = one_graph(found)
+    assert "the context moves the means of the variables, which explains 20 % of the variance" in said
+    assert said.endswith("explain 0.4 % more.")
+    found._explained = np.tile([-0.004, 0.997, 0.0], (N_NODES, 1))
     # What was not compared, or where the test sees a change, is not said.
     found.structure_scores_ = {}
     (said,) = one_graph(found)
@@ -151,3 +158,11 @@ def test_units_matter_where_a_variable_was_transformed():
     assert about(FixedDAG(noise="unequal", random_state=0, transform="none").fit(X), "Noise:").endswith(
         "Units do not matter."
     )
+
+
+def test_structures_that_predict_alike_and_few_rows_held_out(model):
+    found = chosen(model, {"constant": 0.0, "common-order": 0.0, "varying": 0.0}, SIGN)
+    assert about(found, "predict held").endswith("(All structures predict held-out rows alike.)")
+    found = chosen(model, {"constant": 0.5, "common-order": 0.3, "varying": 0.0}, SIGN)
+    found.n_held_out_ = 12
+    assert about(found, "predicts best").endswith(" With only 12 rows held out this is uncertain.")

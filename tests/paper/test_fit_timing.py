@@ -17,6 +17,7 @@ CPU = torch.device("cpu")
 SMALL = Work("a small fit", n=40, p=6, networks=1, data_sets=(0, 1))
 
 
+@pytest.mark.long
 def test_fits_at_once_beside_busy_programs():
     begun = []
     work = replace(SMALL, copies=2, busy=1, cores=1 if hasattr(os, "sched_setaffinity") else None)
@@ -29,11 +30,13 @@ def test_fits_at_once_beside_busy_programs():
     assert timed.megabytes is None or timed.megabytes > 100
 
 
+@pytest.mark.long
 def test_the_first_fit_of_a_process_counts_from_its_start():
     (timed,) = time_fits(CPU, [replace(SMALL, data_sets=(0,), warm=False)], lambda what: None)
     assert timed.seconds > 0.5  # PyTorch alone takes that long to import
 
 
+@pytest.mark.long
 def test_a_fit_that_fails_is_named():
     with pytest.raises(SweepError, match=r"A timed fit ended with status 1: .*n_members"):
         list(time_fits(CPU, [replace(SMALL, networks=-1)], lambda what: None))

@@ -76,6 +76,7 @@ def test_rows_of_a_cell(results):
     assert given["n_edges"].between(0.5, 10).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", ["ours", "contextual"])
 def test_contextual_methods_are_methods_too(method):
     cell = {"design": "varying", "graph": "scale-free", "n": 60, "p": 5, "m": 2, "data_set": 0, "method": method}

@@ -35,6 +35,7 @@ print(float(DAGProjection(3.0)(W).sum()))
 """
 
 
+@pytest.mark.long
 def test_without_numba_one_warning_and_the_same_answer():
     done = subprocess.run([sys.executable, "-c", WITHOUT_NUMBA], capture_output=True, text=True, check=False)  # noqa: S603
     assert done.returncode == 0, done.stderr

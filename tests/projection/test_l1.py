@@ -139,6 +139,7 @@ def test_several_processes_find_the_same_threshold(gaussian, share):
     torch.testing.assert_close(together, project_l1(W, budget)[0], rtol=0, atol=1e-14)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads the peak memory from /proc, which is Linux")
 def test_memory_of_a_large_batch():

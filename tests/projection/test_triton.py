@@ -18,7 +18,10 @@ DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 DESCENT = {"s": 1.0, "tolerance": 1e-2, "max_iterations": 4, "step_size": 0.5, "cut": 0.1}
 
 
-@pytest.mark.parametrize(("p", "starts"), [(1, 1), (2, 3), (3, 1), (5, 2), (8, 1), (9, 3), (13, 2), (17, 1)])
+LARGE = [pytest.param(*case, marks=pytest.mark.long) for case in ((9, 3), (13, 2))]  # for an interpreter
+
+
+@pytest.mark.parametrize(("p", "starts"), [(1, 1), (2, 3), (3, 1), (5, 2), (8, 1), *LARGE, (17, 1)])
 @pytest.mark.parametrize("kind", ["dense", "ties", "sparse"])
 def test_order(gaussian, p, starts, kind):
     W = gaussian(2, p, torch.float32, density=2 / p if kind == "sparse" else 1.0)

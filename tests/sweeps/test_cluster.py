@@ -237,7 +237,7 @@ def test_a_cell_that_kills_every_worker_fails_alone(cells, tmp_path, monkeypatch
     assert report.n_finished == 5
 
 
-@pytest.mark.parametrize("stop", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("stop", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.long)])
 def test_a_stopped_client_goes_on_where_it_was(stop, modules, cells, tmp_path):
     results = tmp_path / "results"
     client = subprocess.Popen(  # noqa: S603 - our own program

@@ -87,6 +87,7 @@ def persons(seed, n_persons=30, n_each=6):
     return Rows(X, Z, group=group)
 
 
+@pytest.mark.long
 def test_rows_of_one_person_do_not_count_as_many():
     found = [permutation_test(persons(seed), FEATURES, seed) for seed in range(100)]
     ignored = [permutation_test(replace(persons(seed), group=None), FEATURES, seed) for seed in range(100)]

@@ -70,7 +70,7 @@ def assert_same(fit, expected):
 
 
 @on_both
-@pytest.mark.parametrize("acyclicity", [Order(), LogDet()])
+@pytest.mark.parametrize("acyclicity", [Order(), pytest.param(LogDet(), marks=pytest.mark.long)])
 def test_side_by_side_as_alone(acyclicity, device):
     """Slots with data, weights, budgets and ends of their own; one of them rests, one keeps its last weights."""
     splits, settings = [a_split(device, seed) for seed in range(4)], TrainingSettings(1e-2, 60, 5)

@@ -99,7 +99,7 @@ def test_the_work_on_many_nodes_is_bounded():
 
 
 @pytest.mark.slow
-def test_ctrl_c_ends_a_search_of_minutes_at_once():
+def test_ctrl_c_ends_a_search_of_minutes_at_once(interruptions):
     p = 150
     X = torch.randn(400, p, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     S = (X.T @ X / 400).repeat(200, 1, 1)

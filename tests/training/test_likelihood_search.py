@@ -86,6 +86,7 @@ def test_a_direction_that_rests_on_little_is_in_doubt():
     assert not in_doubt(graph, X.T @ X / 1000, np.full(3, 1000.0), graph).any()  # the other way is not allowed
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_directions_of_one_graph_with_unequal_noise():
     told = right = 0

@@ -20,7 +20,7 @@ def path_with(losses):
 def refitted(point, loss):
     curve = Curve([0.0, 0.5, 1.0], [point.n_edges, point.n_edges - 4, 0.0], [loss + 0.1, loss, loss + 0.3])
     pairs = torch.ones(2, 2, dtype=torch.bool)
-    return replace(point, refit=Refit(point.fits, torch.zeros(1, 2, 2), pairs, curve, 1, loss, loss))
+    return replace(point, refit=Refit(point.fits, torch.zeros(1, 2, 2), pairs, curve, 1, loss))
 
 
 def search(points, losses):
@@ -83,14 +83,3 @@ def test_points_to_refit_for_a_number_of_edges():
     points[2] = refitted(points[2], 1.0)
     assert selection.to_refit_for(points, 18.4) == [1]
     assert selection.to_refit_for(points, 99) == []
-
-
-def test_a_constant_graph_competes_with_the_split_half_loss():
-    points = path_with([3.0, 2.0])
-    points[1] = refitted(points[1], 1.0)
-    points[1] = replace(points[1], refit=replace(points[1].refit, split_half_loss=1.2))
-    selected = selection.least_refit_loss(points)
-    constant = [refitted(point, 1.1) for point in path_with([1.0])]
-    assert selection.predicts_as_well(constant, points, selected)
-    constant = [refitted(point, 1.3) for point in path_with([1.0])]
-    assert not selection.predicts_as_well(constant, points, selected)

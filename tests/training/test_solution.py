@@ -23,9 +23,7 @@ Z = torch.linspace(-1, 1, 6)[:, None]
 def points_of(learned, refitted, empty):
     """A path of two points with a budget, the first of which has a refit and the second no edges."""
     curve = Curve([0.0, 0.5, 1.0], [3.0, 2.0, 0.0], [1.0, 1.1, 1.3])
-    refit = Refit(
-        tuple(Fit(one, 1.0, 1.0, 3) for one in refitted), torch.zeros(len(refitted), 3, 3), ALL, curve, 0, 1.0, 1.0
-    )
+    refit = Refit(tuple(Fit(one, 1.0, 1.0, 3) for one in refitted), torch.zeros(len(refitted), 3, 3), ALL, curve, 0, 1.0)
     fits = tuple(Fit(one, 1.0, 1.2, 5) for one in learned)
     thresholds = (0.1,) * len(fits)
     return (

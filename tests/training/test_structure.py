@@ -37,6 +37,7 @@ def test_scores_are_those_of_normal_noise():
         (scores((0, 0), (0.05, 0.1), (0.02, 0.1)), True, VARYING),
         (scores((0, 0), (0.05, 0.1), (0.02, 0.1)), False, CONSTANT),
         (scores((0, 0), (0.2, 0.1), (0.3, 0.1)), True, CONSTANT),
+        (scores((0, 0), (0, 0), (0, 0)), True, CONSTANT),
         (scores((0.0, 0.0), (0.3, 0.1), None), False, CONSTANT),
         (scores(None, None, (0.0, 0.0)), True, VARYING),
     ],

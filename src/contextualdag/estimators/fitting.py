@@ -77,7 +77,7 @@ def fit_together(models: Sequence["GraphEstimator"], tables: Sequence[Mapping[st
     >>> from contextualdag import ContextualDAG
     >>> from contextualdag.datasets import make_varying_dag
     >>> from contextualdag.estimators import fit_together
-    >>> models = [ContextualDAG(hidden_layers=(32,), random_state=seed) for seed in range(2)]
+    >>> models = [ContextualDAG(hidden_layers=(32,), n_members=1, random_state=seed) for seed in range(2)]
     >>> data = [make_varying_dag(200, n_nodes=3, n_edges=2, random_state=seed) for seed in range(2)]
     >>> fit_together(models, [{"X": one.X, "Z": one.Z} for one in data])
     >>> [model.adjacency(one.Z).shape for model, one in zip(models, data)]

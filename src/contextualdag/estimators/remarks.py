@@ -9,7 +9,7 @@ from contextualdag.estimators.bootstrap import BootstrapDAG
 from contextualdag.estimators.readable import in_words, readable
 from contextualdag.export import edge_text
 from contextualdag.plotting.contexts import drawn_contexts
-from contextualdag.training.context_test import LEVEL, ContextTest
+from contextualdag.training.context_test import FEW_ROWS, LEVEL, ContextTest
 from contextualdag.training.noise import EQUAL
 from contextualdag.training.structure import COMMON_ORDER, CONSTANT, VARYING
 from contextualdag.transforms import BINARY, NONE
@@ -90,9 +90,12 @@ def _structure(model: "GraphEstimator") -> list[str]:
         for name, score in scores.items()
         if score.behind > 0
     )
+    if not behind:
+        return [f"{chosen} (All structures predict held-out rows alike.)"]
     best = next(name for name, score in scores.items() if score.behind == 0)
     numbers = f"Log likelihood of a held-out row: {SHORT[best]} predicts best; behind it are {behind}."
-    return [f"{chosen} ({numbers}){_why_not(model, best)}"]
+    few = f" With only {model.n_held_out_} rows held out this is uncertain." if 0 < model.n_held_out_ < FEW_ROWS else ""
+    return [f"{chosen} ({numbers}){_why_not(model, best)}{few}"]
 
 
 def _why_not(model: "GraphEstimator", best: str) -> str:
@@ -126,12 +129,13 @@ def one_graph(model: "GraphEstimator") -> list[str]:
         if is_noise:
             return [f"{one}. {too_few} means and edges explain."]
         return [f"{one}. Means given the context explain {_held_out(means)}, the edges {_percent(max(edges, 0))} more."]
-    moved = f"{ONE_GRAPH}: the context moves the means of the variables"
-    if is_noise:
-        return [f"{moved}, not how they depend on one another. {too_few} means and edges explain."]
+    if is_noise or means < SLIGHT:
+        same = f"{ONE_GRAPH}: the variables depend on one another in the same way in all"
+        explained = f"{too_few} means and edges explain." if is_noise else f"The edges explain {_held_out(edges)}."
+        return [f"{same}. {explained}"]
     return [
-        f"{moved}, which explains {_held_out(means)}, and not how they depend on one another; the edges, the same "
-        f"everywhere, explain {_percent(max(edges, 0))} more."
+        f"{ONE_GRAPH}: the context moves the means of the variables, which explains {_held_out(means)}, and not how they "
+        f"depend on one another; the edges, the same everywhere, explain {_percent(max(edges, 0))} more."
     ]
 
 

@@ -44,7 +44,8 @@ class SortedDAG(GraphEstimator):
     cut : float, default=0.0
         Size up to which weights are dropped before the budget shrinks the others. The paper has 0.1.
     structure : {"auto", "constant", "common-order"}, default="auto"
-        One graph for all contexts, edges that change along the order, or the simpler of them that predicts as well.
+        One graph for all contexts, edges that change along the order, or the simpler of them that predicts as well. With a
+        mask for each sample graphs keep to the masks, and may have no other structure.
     selection, n_members, cross_fit, hidden_layers, activation, dropout, intercept, noise, robust, forbidden_edges, \
 required_edges, tiers, missing, transform, cyclic, budgets, n_budgets, learning_rate, max_epochs, patience, \
 batch_size, validation_fraction, device, random_state, verbose
@@ -229,6 +230,11 @@ batch_size, validation_fraction, device, random_state, verbose
             raise InvalidInputError("mask_val was given without a mask.")
         if mask is not None and (mask_val is None) != (X_val is None):
             raise InvalidInputError("mask_val belongs to X_val: pass both or neither.")
+        if mask is not None and self.structure == CONSTANT:
+            raise InvalidParameterError(
+                "The 'structure' parameter of SortedDAG must not be 'constant' with a mask for each sample, which one graph "
+                "for all cannot follow. Leave it at 'auto', or give an 'order'."
+            )
         super()._check_tables(replace(tables, mask=None, mask_val=None))
         mask = _read_mask(mask, n_rows(tables.X), "mask")
         return replace(tables, mask=mask, mask_val=_read_mask(mask_val, 0 if X_val is None else n_rows(X_val), "mask_val"))

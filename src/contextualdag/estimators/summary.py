@@ -214,6 +214,8 @@ def in_words(model: "GraphEstimator") -> str:
     ]
     if len(table) == 1:
         return f"The only edge {next(one for n, one, _ in counted if n)}."
+    if n_same == len(table) and model.varies_:
+        return f"Weights change with the context, but none of the {len(table)} edges by more than chance might."
     kinds = [(n, several) for n, _, several in counted if n]
     if untested.sum() == len(table):
         return f"None of the {len(table)} edges is tested, for lack of rows."

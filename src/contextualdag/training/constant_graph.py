@@ -166,11 +166,11 @@ def _refit_of_members(fits: tuple[Fit[Tensor], ...], curves: Sequence[Curve]) ->
     everywhere = torch.ones(graphs[0].shape[1:], dtype=torch.bool, device=graphs[0].device)
     uncut = torch.zeros(len(fits), *everywhere.shape, device=everywhere.device)
     if len(fits) == 1:
-        return Refit(fits, uncut, everywhere, curves[0], curves[0].best, loss, loss)
+        return Refit(fits, uncut, everywhere, curves[0], curves[0].best, loss)
     kept = torch.stack([W.abs() > curve.cuts[curve.best] for W, curve in zip(graphs, curves, strict=True)])
     agreed = int((2 * kept.sum(0) > len(graphs)).sum())
     curve = average_curve(average(graphs), curves)
-    return Refit(fits, uncut, everywhere, curve, curve.nearest(agreed), loss, loss)
+    return Refit(fits, uncut, everywhere, curve, curve.nearest(agreed), loss)
 
 
 def _mean_edges(W: Tensor, share: Tensor) -> float:

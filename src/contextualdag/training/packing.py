@@ -25,7 +25,7 @@ def pack_points(points: Sequence[PathPoint[Any]]) -> tuple[list[dict[str, Any]],
         row["fits"] = _pack_fits(point.fits, f"fit/{index}", tensors)
         row["refit"] = None
         if (refit := point.refit) is not None:
-            numbers = {name: getattr(refit, name) for name in ("best", "loss", "split_half_loss", "polished")}
+            numbers = {name: getattr(refit, name) for name in ("best", "loss", "polished")}
             row["refit"] = {**numbers, "curve": asdict(refit.curve)}
             row["refit"]["fits"] = _pack_fits(refit.fits, f"refit/{index}", tensors)
             tensors |= {f"member_cuts/{index}": refit.member_cuts, f"pairs/{index}": refit.pairs}

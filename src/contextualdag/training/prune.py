@@ -20,7 +20,7 @@ from contextualdag.projection import Order
 from contextualdag.projection.ordering import TRAINING_STARTS
 from contextualdag.threads import side_by_side
 from contextualdag.training.data import Folds, Rows
-from contextualdag.training.loss import errors, gains, losses_of_cuts, mean_error, pair_residuals
+from contextualdag.training.loss import gains, losses_of_cuts
 from contextualdag.training.trainer import Fit, Learned
 
 N_CUTS = 64  # each leaves the share CUT_DECAY of the edges that the one before left
@@ -84,8 +84,6 @@ class Refit(Generic[Learned]):
     loss : float
         What points of the path are compared by: the least loss over cuts of each member alone, the mean over members. The
         loss of the averages would favour dense graphs, whose errors averaging removes.
-    split_half_loss : float
-        The same where the pairs of each half of the rows were found on the other half, so that luck does not count.
     polished : bool
         Whether the refit was trained with more patience, as that of the selected point is in the end.
     """
@@ -96,7 +94,6 @@ class Refit(Generic[Learned]):
     curve: Curve
     best: int
     loss: float
-    split_half_loss: float
     polished: bool = False
 
     @property
@@ -184,11 +181,10 @@ def prune(fits: tuple[Fit[Learned], ...], refitted: Iterable[Tensor], folds: Fol
     on_cpu = folds.rows.X.device.type == "cpu"
     members = side_by_side(prune_one, indices) if on_cpu else [prune_one(k) for k in indices]
     loss = sum(min(member.curve.losses) for member in members) / len(members)
-    split_half_loss = sum(member.split_half_loss for member in members) / len(members)
     if len(members) == 1:
         (only,) = members
         uncut = torch.zeros(1, p, p, device=live.device)
-        return Refit(fits, uncut, by_pair(only.pairs, False), only.curve, only.best, loss, split_half_loss)
+        return Refit(fits, uncut, by_pair(only.pairs, False), only.curve, only.best, loss)
     n_edges = sum(member.curve.n_edges[member.best] for member in members) / len(members)
     W = _mean([_above(own, member.cuts) for own, member in zip(weights, members, strict=True)])
     W = _acyclic(W, live, p)
@@ -197,7 +193,7 @@ def prune(fits: tuple[Fit[Learned], ...], refitted: Iterable[Tensor], folds: Fol
     pairs = often & (torch.stack([member.gains for member in members]).sum(0) > 0)
     curve = average_curve(W * pairs, [member.curve for member in members])
     member_cuts = torch.stack([by_pair(member.cuts, math.inf) for member in members])
-    return Refit(fits, member_cuts, by_pair(pairs, False), curve, curve.nearest(n_edges), loss, split_half_loss)
+    return Refit(fits, member_cuts, by_pair(pairs, False), curve, curve.nearest(n_edges), loss)
 
 
 def average_curve(W: Tensor, curves: Sequence[Curve]) -> Curve:
@@ -217,7 +213,6 @@ class _Member(NamedTuple):
     gains: Tensor
     curve: Curve
     best: int
-    split_half_loss: float
 
     @property
     def cuts(self) -> Tensor:
@@ -239,8 +234,7 @@ def _prune_member(weights: Tensor, live: Tensor, rows: Rows) -> _Member:
     weights = weights * useful
     raised = weights.sign() * torch.maximum(weights.abs(), usual / 2)
     curve, raised_curve = _curves(weights, [weights, raised], live, rows)
-    split_half = mean_error(errors(pair_residuals(rows.X, _split_half(kept, live, rows), live)), rows)
-    return _Member(useful, gained, curve, raised_curve.best, float(split_half))
+    return _Member(useful, gained, curve, raised_curve.best)
 
 
 def _entries(W: Tensor) -> tuple[Tensor, Tensor]:
@@ -260,19 +254,14 @@ def split_half_graphs(W: Tensor, rows: Rows) -> Tensor:
     """Graphs of rows held out, from refitted weights W (n, p, p), cut, with pairs that luck did not select."""
     weights, live = _entries(W)
     first = _curve(weights, live, rows)
-    kept = W.new_zeros(W.shape)
     cut = torch.where(weights.abs() > first.cuts[first.best], weights, 0)
-    kept.flatten(1)[:, live] = _split_half(cut, live, rows)
-    return kept
-
-
-def _split_half(weights: Tensor, live: Tensor, rows: Rows) -> Tensor:
-    """Each half of the graphs with the pairs that are useful on the other half."""
-    kept = torch.empty_like(weights)
+    kept = torch.empty_like(cut)
     halves = _halves(rows)
-    for half, other in (halves, halves[::-1]):
-        kept[half] = weights[half] * _useful_pairs(weights[other], gains(weights[other], live, rows[other]))
-    return kept
+    for half, other in (halves, halves[::-1]):  # each half with the pairs that are useful on the other
+        kept[half] = cut[half] * _useful_pairs(cut[other], gains(cut[other], live, rows[other]))
+    found = W.new_zeros(W.shape)
+    found.flatten(1)[:, live] = kept
+    return found
 
 
 def _halves(rows: Rows) -> tuple[Tensor, Tensor]:

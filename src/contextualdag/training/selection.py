@@ -157,16 +157,6 @@ def to_refit_for(points: Points, n_edges: float) -> list[int]:
     return [i for i in sorted(enough, key=lambda i: points[i].n_edges)[:2] if points[i].refit is None]
 
 
-def predicts_as_well(constant: Points, varying: Points, selected: Selected, margin: float = 0.0) -> bool:
-    """Whether the best constant graphs predict rows held out as well as single networks do at the selected point.
-
-    Networks have many pairs to select by the rows held out, and some help by luck, so their split-half loss counts. `margin`
-    is the share of it by which the constant graphs may be worse.
-    """
-    refit = varying[selected.index].refit
-    return refit is None or min(_refit_loss(point) for point in constant) <= (1 + margin) * refit.split_half_loss
-
-
 def _nearest_shrunken(points: Points, n_edges: float) -> int:
     """The point whose shrunken graphs have nearest to `n_edges` edges on average, the sparser on ties."""
     return min(without_first(points), key=lambda i: (abs(points[i].n_edges - n_edges), points[i].n_edges))

@@ -61,9 +61,9 @@ def check_points(points: Sequence[PathPoint[Any]], n_nodes: int, learned: Shapes
         sound = all(is_number(threshold, 0) for threshold in point.thresholds)
         sound = sound and len(point.thresholds) == len(point.fits) > 0
         expect(sound, f"{where}.thresholds", "one number of at least 0 for each fit", point.thresholds)
-        _check_fits(point, where, n_nodes, learned)
+        _check_fits(point, where, learned)
         if point.refit is not None:
-            _check_fits(point.refit, f"{where}.refit", n_nodes, learned)
+            _check_fits(point.refit, f"{where}.refit", learned)
             expect(len(point.refit.fits) == len(point.fits), f"{where}.refit.fits", "as many as fits", len(point.refit.fits))
             _check_refit(point.refit, f"{where}.refit", n_nodes)
 
@@ -98,7 +98,7 @@ def check_network(shape: Mapping[str, Any], n_features: int, n_nodes: int, activ
     expect(known, "activation", f"one of {sorted(activations)}", shape["activation"])
 
 
-def _check_fits(holder: PathPoint[Any] | Refit[Any], where: str, n_nodes: int, learned: Shapes | tuple[int, ...]) -> None:
+def _check_fits(holder: PathPoint[Any] | Refit[Any], where: str, learned: Shapes | tuple[int, ...]) -> None:
     for k, fit in enumerate(holder.fits):
         own = f"{where}.fits[{k}]"
         for name in ("train_loss", "validation_loss"):
@@ -116,8 +116,7 @@ def _check_refit(refit: Refit[Any], where: str, n_nodes: int) -> None:
     _check_curve(refit.curve, f"{where}.curve")
     n_cuts = len(refit.curve.cuts)
     expect(is_integer(refit.best) and 0 <= refit.best < n_cuts, f"{where}.best", f"from 0 to {n_cuts - 1}", refit.best)
-    for name in ("loss", "split_half_loss"):
-        expect(is_number(getattr(refit, name)), f"{where}.{name}", "a number", getattr(refit, name))
+    expect(is_number(refit.loss), f"{where}.loss", "a number", refit.loss)
     expect(is_flag(refit.polished), f"{where}.polished", "true or false", refit.polished)
     expect_tensor(refit.member_cuts, f"{where}.member_cuts", (len(refit.fits), n_nodes, n_nodes), 0, infinite=True)
     expect_flags(refit.pairs, f"{where}.pairs", (n_nodes, n_nodes))

@@ -93,6 +93,8 @@ def simplest(scores: Mapping[str, StructureScore], n_nodes: int, context_matters
     others = {name: score for name, score in scores.items() if name != CONSTANT}
     if CONSTANT in scores:
         own = scores[CONSTANT]
+        if not any(score.behind for score in scores.values()):  # they are the same, most likely empty
+            return CONSTANT
         if not context_matters and own.behind <= max(tie, UNSEEN * own.standard_error):
             return CONSTANT
         if all(score.behind > score.standard_error for score in others.values()):
