@@ -138,13 +138,13 @@ def test_features_that_are_the_same_within_groups_beside_others_that_are_not():
     assert sum(one.p_value <= 0.05 for one in found) >= 28
     assert sum(one.features["a"] <= 0.05 for one in found) >= 28
     assert sum(one.features["b"] <= 0.05 for one in found) <= 5
-    assert all(one.n_groups == 0 and not one.sees_little for one in found)
+    assert all(one.n_groups == 0 and not one.has_low_power for one in found)
 
 
 def test_few_groups_see_little():
     given = persons(0, n_persons=2, n_each=100)
     found = permutation_test(given, FEATURES, 0)
-    assert (found.n_rows, found.n_groups, found.sees_little) == (200, 2, True)
+    assert (found.n_rows, found.n_groups, found.has_low_power) == (200, 2, True)
     assert found.p_value > 0.3
     nearly_all_alone = torch.cat([torch.arange(299), torch.tensor([0])])
     assert permutation_test(replace(rows(0), group=nearly_all_alone), FEATURES, 0).p_value < 0.05

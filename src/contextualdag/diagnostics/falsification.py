@@ -140,7 +140,7 @@ def compare_with_relabelled(
     scored = np.ones(X.shape, dtype=bool) if scored is None else scored
     statements = _Statements.of(edges, Z, scored)
     tables = _rows_of_variables(X, Z, scored)
-    # To relabel the nodes of the graphs is to deal out the variables to the nodes in another order.
+    # To relabel the nodes of the graphs is to permute the variables.
     orders = [rng.permutation(p) for _ in range(n_permutations)]
     violated, *permuted = (statements.violated(tables, order) for order in (np.arange(p), *orders))
     n_tests = statements.n_tests
@@ -199,7 +199,7 @@ class _Statements:
         return int(self.tested.sum())
 
     def violated(self, tables: list[_Table], order: NDArray[np.int64]) -> float:
-        """Share of the statements that variables, dealt out to the nodes in an order, violate."""
+        """Share of the statements that variables violate, permuted in an order."""
         count = 0
         for j in np.flatnonzero(self.tested.any(0)).tolist():
             table = tables[order[j]]

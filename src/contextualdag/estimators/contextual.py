@@ -134,7 +134,7 @@ class ContextualDAG(GraphEstimator):
         `gain` is the share of the squared error of rows held out that graphs of their own contexts save against those of
         other contexts, `gain_interval` an interval of 95 % for it, and `feature_gains` the share that each feature saves.
         If `fit` is given `groups`, these swap their contexts as wholes, with rows in their order but for a rotation;
-        `n_groups` is their number if contexts are the same within each, else zero. `context_matters` and `sees_little` say
+        `n_groups` is their number if contexts are the same within each, else zero. `context_matters` and `has_low_power` say
         whether the test rejects at the level .05, and whether there was too little to permute. None with the paper's
         budgets and where no context varies.
     explained_ : DataFrame

@@ -154,7 +154,7 @@ def _context(model: "GraphEstimator") -> list[str]:
     if test is None:
         return _no_test(model)
     what = "groups" if test.n_groups else "rows"
-    power = f" With so few {what} it can only see strong effects." if test.sees_little else ""
+    power = f" With so few {what} it can only see strong effects." if test.has_low_power else ""
     power = " With so few groups it cannot see any effect." if 0 < test.n_groups <= TOO_FEW_GROUPS else power
     swapped = f", whose {test.n_groups} groups swap their contexts" if test.n_groups else ""
     numbers = f"p = {test.p_value:.2g}, permutation test on {test.n_rows} rows{swapped}"
@@ -186,7 +186,7 @@ def _of_feature(test: ContextTest, name: str) -> str:
 
 def _single_features(test: ContextTest) -> str:
     """That the test of a single feature says otherwise than that of all, corrected for their number."""
-    if test.sees_little:
+    if test.has_low_power:
         return ""
     named = [f"{name} (p = {p:.2g})" for name, p in test.features.items() if p * len(test.features) <= LEVEL]
     return f" Of single features, {_listed(named)} may change it." if named else ""

@@ -1,6 +1,6 @@
 """Whether the context matters to the dependence of the variables: a permutation test that needs no graphs.
 
-If variables, without their means, do not depend on the context, contexts can be dealt out to rows at random. The test looks
+If variables, without their means, do not depend on the context, contexts can be permuted among rows. The test looks
 at products of two variables: their means are covariances, which change with the context wherever edges do. Its statistic is
 how strongly the products correlate with polynomials of the context, for the pairs of variables where that is strongest. No
 row need be held out and nothing is learned from the rows, so the p-value is exact but for the estimate of the means.
@@ -68,7 +68,7 @@ class ContextTest:
         return self.p_value <= LEVEL
 
     @property
-    def sees_little(self) -> bool:
+    def has_low_power(self) -> bool:
         """Whether there were so few contexts to permute that only strong effects would be seen."""
         return (self.n_groups or self.n_rows) < FEW_ROWS
 
@@ -109,12 +109,12 @@ def permutation_test(rows: Rows, features: Mapping[str, Sequence[int]], seed: in
         others = [column for column in everything if column not in columns]
         basis = _terms(Z, others, others)
         fitted = _fitted(Z[:, columns], Z[:, others])
-        dealt = []
+        shuffled = []
         for order in orders:
             moved = Z.clone()
             moved[:, columns] = fitted + (Z[:, columns] - fitted)[order]
-            dealt.append(_terms(moved, columns, everything))
-        of_features[name] = _p_value(products, dealt, basis)
+            shuffled.append(_terms(moved, columns, everything))
+        of_features[name] = _p_value(products, shuffled, basis)
     return ContextTest(p_value, len(X), of_features, _swapped_as_wholes(Z, group))
 
 

@@ -15,7 +15,7 @@ from contextualdag.training.selection import Refitted
 from contextualdag.training.solution import ConstantGraph, Solution
 from contextualdag.training.structure import Choice
 
-N_DEALT, N_DEALT_OF_FEATURES = 20, 3  # permutations
+N_PERMUTED, N_PERMUTED_OF_FEATURES = 20, 3  # permutations
 ROUNDING = 1e-5  # share of the size of a variable by which it varies in single precision
 
 
@@ -76,16 +76,16 @@ def explained(choice: Choice, folds: Folds, n_train: int, mean: MeanNetwork | No
 def gain_of_context(solution: Solution, folds: Folds, seed: int) -> tuple[float, float]:
     """Share of the squared error of rows held out that their own graphs save against those of others; its standard error.
 
-    The graphs of one member are dealt out among the rows that it held out: it has trained on none of them.
+    The graphs of one member are permuted among the rows that it held out: it has trained on none of them.
     """
     generator = torch.Generator().manual_seed(seed)
-    own, dealt = [], []
+    own, others = [], []
     for held_out, W in zip(folds.held_out, _graphs_held_out(solution, folds), strict=True):
         rows = folds.rows[held_out]
-        orders = [permuted(len(W), rows.group, generator).to(W.device) for _ in range(N_DEALT)]
+        orders = [permuted(len(W), rows.group, generator).to(W.device) for _ in range(N_PERMUTED)]
         own.append(_weighted_errors(W, rows))
-        dealt.append(torch.stack([_weighted_errors(W[order], rows) for order in orders]).mean(0))
-    usual = folds.by_row_held_out(dealt)
+        others.append(torch.stack([_weighted_errors(W[order], rows) for order in orders]).mean(0))
+    usual = folds.by_row_held_out(others)
     saved, mean = usual - folds.by_row_held_out(own), float(usual.mean())
     error = standard_error(saved, folds.group_held_out)
     return (float(saved.mean()) / mean, error / mean) if mean > 0 else (0.0, 0.0)
@@ -103,16 +103,16 @@ def gains_of_features(
     gains = {}
     for name, columns in features.items():
         errors_without = []
-        for _ in range(N_DEALT_OF_FEATURES):
-            dealt = [_with_others(folds.rows.Z, columns, folds, held_out, generator) for held_out in folds.held_out]
-            errors_without.append(_error_held_out(_graphs_held_out(solution, folds, dealt), folds))
+        for _ in range(N_PERMUTED_OF_FEATURES):
+            mixed = [_with_others(folds.rows.Z, columns, folds, held_out, generator) for held_out in folds.held_out]
+            errors_without.append(_error_held_out(_graphs_held_out(solution, folds, mixed), folds))
         usual = sum(errors_without) / len(errors_without)
         gains[name] = 1 - own / usual if usual > 0 else 0.0
     return gains
 
 
 def _with_others(Z: Tensor, columns: Sequence[int], folds: Folds, held_out: Tensor, generator: torch.Generator) -> Tensor:
-    """Contexts of all rows, in which columns of the rows that are held out are dealt out among these."""
+    """Contexts of all rows, in which columns are permuted among the rows that are held out."""
     group = None if folds.rows.group is None else folds.rows.group[held_out]
     order = permuted(len(held_out), group, generator).to(Z.device)
     Z, mine = Z.clone(), Z[held_out]
