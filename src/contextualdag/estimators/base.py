@@ -207,7 +207,10 @@ class GraphEstimator(NotebookSummary, Summary, Pictures, Effects, Doors, BaseEst
 
     @property
     def path_(self) -> "pandas.DataFrame":
-        """The path as a table, one row for each sparsity level."""
+        """The path as a table, one row for each sparsity level.
+
+        Numbers of edges count the required ones; losses are those of what was learned, before these were added.
+        """
         import pandas as pd
 
         self._require_fit()
@@ -215,7 +218,10 @@ class GraphEstimator(NotebookSummary, Summary, Pictures, Effects, Doors, BaseEst
 
     @property
     def chosen_(self) -> dict[str, float | bool]:
-        """The selected point: n_edges on average, its validation loss, l1_budget, and refitted, whether its weights are."""
+        """The selected point: n_edges on average, its validation loss, l1_budget, and refitted, whether its weights are.
+
+        `n_edges` counts the required edges; the loss is that of what was learned, before these were added.
+        """
         self._require_fit()
         return asdict(self._solution.describe())
 
@@ -229,7 +235,8 @@ class GraphEstimator(NotebookSummary, Summary, Pictures, Effects, Doors, BaseEst
         ----------
         n_edges : float, optional
             Number of edges on average: the strongest of a refit that has as many, else the nearest point. All
-            edges of the model's own selection if these are up to a tenth fewer.
+            edges of the model's own selection if these are up to a tenth fewer. Required edges count, so there are no
+            fewer than these.
         l1_budget : float, optional
             Budget, of which the nearest point is taken.
         explained : float, optional

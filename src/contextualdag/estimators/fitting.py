@@ -200,7 +200,8 @@ def prepare(model: "GraphEstimator", tables: Tables) -> Prepared:
     encoder = _learn_encoder(tables.Z, model.cyclic)
     Z = encoder.encode(X if tables.Z is None else tables.Z)
     check_same_samples(X, Z)
-    _check_n_edges(model, len(names))
+    knowledge = model._knowledge(names)
+    _check_n_edges(model, len(names), int(knowledge.required.sum()))
     all_contexts = Z
     mask, mask_val = tables.mask, tables.mask_val
     if (tables.X_val is None) != (tables.Z_val is None) and tables.Z is not None:
@@ -241,7 +242,6 @@ def prepare(model: "GraphEstimator", tables: Tables) -> Prepared:
     n_groups = 0 if groups is None else int(groups.max()) + 1
     described = RowsOfFit.count((known, known_val), (len(X), len(X_val)), names, n_groups)
     contexts = ContextSummary.learn(encoder, all_contexts)
-    knowledge = model._knowledge(names)
     _check_masks(mask, mask_val, knowledge.required, names)
     varies = _varying_columns(X, names)
     _warn_of_functions(X, varies, names)
@@ -415,10 +415,17 @@ def n_folds(model: "GraphEstimator") -> int:
     return settings.n_folds if isinstance(settings, NetworkSettings) else 1
 
 
-def _check_n_edges(model: "GraphEstimator", n_nodes: int) -> None:
-    """Raise if more edges are asked for than a graph of so many nodes can have."""
+def _check_n_edges(model: "GraphEstimator", n_nodes: int, n_required: int) -> None:
+    """Raise if more edges are asked for than a graph of so many nodes can have, or fewer than it must have."""
     most = n_nodes * (n_nodes - 1) // 2
-    if not isinstance(model.selection, str) and model.selection > most:
+    if isinstance(model.selection, str):
+        return
+    if model.selection < n_required:
+        raise InvalidParameterError(
+            f"The 'selection' parameter of {type(model).__name__} must be at least {n_required}, the number of its "
+            f"'required_edges', which count. Got {model.selection:g} instead."
+        )
+    if model.selection > most:
         raise InvalidParameterError(
             f"The 'selection' parameter of {type(model).__name__} asks for {model.selection:g} edges, but a graph of "
             f"{n_nodes} variables has {most} at most."
