@@ -198,6 +198,19 @@ def test_an_order_that_contradicts_is_named(data):
         model.fit(data.X, data.Z)
 
 
+def test_required_edges_are_at_variables_that_vary():
+    X = pd.DataFrame(np.random.default_rng(0).standard_normal((60, 3)), columns=["a", "b", "c"]).assign(k=1.0)
+    for edge in (("a", "k"), ("k", "b")):
+        message = re.escape(
+            f"'required_edges' of FixedDAG hold {edge[0]} → {edge[1]}, but 'k' does not vary in the rows of X"
+        )
+        with (
+            pytest.warns(UserWarning, match="do not vary get no edges"),
+            pytest.raises(InvalidParameterError, match=message),
+        ):
+            FixedDAG(random_state=0, required_edges=[("a", "b"), edge]).fit(X)
+
+
 def test_a_mask_has_to_allow_required_edges(data):
     mask = np.triu(np.ones((200, 5, 5), dtype=bool), 1)
     mask[17, 0, 4] = False

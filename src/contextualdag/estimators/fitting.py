@@ -244,6 +244,7 @@ def prepare(model: "GraphEstimator", tables: Tables) -> Prepared:
     contexts = ContextSummary.learn(encoder, all_contexts)
     _check_masks(mask, mask_val, knowledge.required, names)
     varies = _varying_columns(X, names)
+    _check_required(knowledge.required, varies, names, type(model).__name__)
     _warn_of_functions(X, varies, names)
     if model.noise == EQUAL:
         _warn_of_spreads(X, varies, names)
@@ -353,6 +354,16 @@ def _check_masks(mask: Array | None, mask_val: Array | None, required: Flags, na
         if missing.any():
             j, k = np.argwhere(missing)[0]
             raise InvalidInputError(f"{name} does not allow the required edge {names[j]} → {names[k]} in every sample.")
+
+
+def _check_required(required: Flags, varies: Flags, names: list[str], owner: str) -> None:
+    """Raise if a required edge is at a variable that does not vary, whose weight would be made of rounding errors."""
+    for j, k in np.argwhere(required & ~np.outer(varies, varies)).tolist():
+        constant = names[k] if varies[j] else names[j]
+        raise InvalidParameterError(
+            f"The 'required_edges' of {owner} hold {names[j]} → {names[k]}, but '{constant}' does not vary in the rows of X "
+            f"that are trained on, so no weight can be learned. Leave out the edge, or the column '{constant}'."
+        )
 
 
 def _check_names(model: "GraphEstimator", given: Mapping[str, Any]) -> None:

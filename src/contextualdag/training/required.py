@@ -62,13 +62,13 @@ def numbers_of_edges(W: Tensor, cuts: Sequence[float], required: Tensor) -> list
     others = torch.where(required, 0, W[acyclic])
     sizes = others[others != 0].abs().sort().values.cpu().numpy()
     left = len(sizes) - np.searchsorted(sizes, np.asarray(cuts, dtype=sizes.dtype), side="right")
-    counts = left + int(required.sum()) * int(acyclic.sum())
+    counts = (left + int(required.sum()) * int(acyclic.sum())).tolist()
     cyclic = W[~acyclic]
     if len(cyclic):
-        counts = counts + [
-            int((with_required(torch.where(cyclic.abs() > cut, cyclic, 0), required) != 0).sum()) for cut in cuts
-        ]
-    found: list[float] = np.minimum.accumulate(counts / len(W)).tolist()
+        for place, cut in enumerate(cuts):
+            left_of_cyclic = torch.where(cyclic.abs() > cut, cyclic, 0)
+            counts[place] += int((with_required(left_of_cyclic, required) != 0).sum())
+    found: list[float] = (np.minimum.accumulate(counts) / len(W)).tolist()
     return found
 
 
