@@ -19,7 +19,7 @@ from contextualdag.cpdag import cpdag
 from contextualdag.errors import InvalidInputError, InvalidParameterError, NotFittedError
 from contextualdag.estimators.doors import Doors
 from contextualdag.estimators.effects import Effects
-from contextualdag.estimators.experiments import interventions_of, read_weights
+from contextualdag.estimators.experiments import check_some_scored, interventions_of, read_weights
 from contextualdag.estimators.fitting import Tables
 from contextualdag.estimators.imputation import IMPUTE
 from contextualdag.estimators.knowledge import Edges, Knowledge, Node
@@ -376,7 +376,7 @@ class GraphEstimator(NotebookSummary, Summary, Pictures, Effects, Doors, BaseEst
             How much each row counts.
         interventions : array, DataFrame, dict or sequence, optional
             Which variables were set or disturbed in which rows, as in `fit`. These values are not scored: their equations
-            say nothing of them. They still predict others.
+            say nothing of them. They still predict others. If no value is left to score that is an error.
 
         Returns
         -------
@@ -395,8 +395,9 @@ class GraphEstimator(NotebookSummary, Summary, Pictures, Effects, Doors, BaseEst
             values = np.where(observed, values, np.concatenate([self._means(z) for z in parts(Z)]))
         if interventions is not None:
             scored = observed & ~interventions_of(interventions, X, self.names_, depth=4)
-        error = np.concatenate([self._residuals(x, z) for x, z in zip(parts(values), parts(Z), strict=True)])
         weight = None if sample_weight is None else read_weights(sample_weight, len(values))
+        check_some_scored(scored, weight)
+        error = np.concatenate([self._residuals(x, z) for x, z in zip(parts(values), parts(Z), strict=True)])
         return explained_variance(error, values, weight, scored)
 
     def sample(self, Z: Any, random_state: int | np.random.Generator | None = None) -> Array:

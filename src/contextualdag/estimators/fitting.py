@@ -17,7 +17,15 @@ from numpy.typing import NDArray
 from contextualdag.checks import find_device, listed
 from contextualdag.contexts import ContextEncoder, ContextSummary
 from contextualdag.errors import InvalidInputError, InvalidParameterError
-from contextualdag.estimators.experiments import Known, complete, read_known, rows_that_count, with_flags_as_tables
+from contextualdag.estimators.experiments import (
+    Known,
+    check_validation_set,
+    complete,
+    n_rows,
+    read_known,
+    rows_that_count,
+    with_flags_as_tables,
+)
 from contextualdag.estimators.groups import check_number, read_groups
 from contextualdag.estimators.imputation import IMPUTE, check_enough_observed, check_some_observed, filled_by_context
 from contextualdag.estimators.poor_fit import warn_of_poor_fit
@@ -192,6 +200,7 @@ def prepare(model: "GraphEstimator", tables: Tables) -> Prepared:
         ("X_val", "Z_val", "interventions_val", "sample_weight_val"),
     ):
         check_aligned({name: getattr(tables, name) for name in names_of_tables})
+    n_given = n_rows(tables.X)
     tables, weight, weight_val, numbers = rows_that_count(tables)
     X, names = read_variables(tables.X, with_missing=model.missing == IMPUTE)
     check_some_observed(X, names)
@@ -214,7 +223,7 @@ def prepare(model: "GraphEstimator", tables: Tables) -> Prepared:
         check_number(groups, n_folds(model))
         known = replace(known, group=groups.numpy())
     if tables.X_val is None:
-        train, held_out = _hold_out(len(X), model.validation_fraction, rng, known.group)
+        train, held_out = _hold_out(len(X), n_given, model.validation_fraction, rng, known.group)
         X_val, Z_val = X[held_out], Z[held_out]
         X, Z = X[train], Z[train]
         known, known_val = known[train], known[held_out]
@@ -227,6 +236,7 @@ def prepare(model: "GraphEstimator", tables: Tables) -> Prepared:
         if len(X) < 2 or len(X_val) < 1:
             raise InvalidInputError(f"X needs two rows and X_val one at least. Got {len(X)} and {len(X_val)}.")
         known_val = read_known(tables, weight_val, names, len(X_val), of_validation=True)
+        check_validation_set(known_val.intervened, np.isnan(X_val), names)
     known, known_val = complete(known, known_val, (Z, Z_val), names, model.intercept != "none")
 
     if np.isnan(X).any() or np.isnan(X_val).any():
@@ -443,13 +453,19 @@ def _check_n_edges(model: "GraphEstimator", n_nodes: int, n_required: int) -> No
         )
 
 
-def _hold_out(n: int, share: float, rng: np.random.Generator, group: Indices | None) -> tuple[Indices, Indices]:
-    """Rows to train on and rows to hold out, at random, both rising; whole groups if there are any."""
+def _hold_out(
+    n: int, n_given: int, share: float, rng: np.random.Generator, group: Indices | None
+) -> tuple[Indices, Indices]:
+    """Rows to train on and rows to hold out, at random, both rising; whole groups if there are any.
+
+    An error tells apart the rows that count from those that were given.
+    """
     n_val = max(1, round(share * n))
     if n - n_val < 2:
+        that_count = "" if n == n_given else f" with a sample_weight above zero, of {n_given}"
         raise InvalidInputError(
-            f"X has {n} samples (rows), too few to hold out {share:g} of them and train on the rest. Pass more rows, or a "
-            "validation set as X_val and Z_val."
+            f"X has {n} samples (rows){that_count}, too few to hold out {share:g} of them and train on the rest. Pass more "
+            f"rows{' that have a weight' if that_count else ''}, or a validation set as X_val and Z_val."
         )
     if group is not None:
         counts = np.bincount(group)
