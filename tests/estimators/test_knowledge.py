@@ -12,6 +12,7 @@ from contextualdag import BootstrapDAG, ClusteredDAG, ContextualDAG, FixedDAG, S
 from contextualdag.datasets import make_varying_dag
 from contextualdag.errors import InvalidInputError, InvalidParameterError
 from contextualdag.estimators.knowledge import Knowledge
+from contextualdag.explorer.graphs import levels_of
 from contextualdag.graphs import is_acyclic
 
 NAMES = ["a", "b", "c", "d"]
@@ -163,6 +164,9 @@ def test_a_number_of_edges_counts_required_ones():
     for count in (2, 3, 4):
         assert found(model.select(n_edges=count)) == (count, count)
     assert model.path_["n_edges"].min() == 2
+    levels = [level.n_edges for level in levels_of(model)]
+    assert min(levels) == 2
+    assert all(model.select(n_edges=level).chosen_["n_edges"] >= 2 for level in levels)
     with pytest.raises(InvalidParameterError, match="n_edges must be from 2, the number of required edges, to"):
         model.select(n_edges=1)
     with pytest.raises(InvalidParameterError, match="'selection' parameter of FixedDAG must be at least 2, the number of"):
