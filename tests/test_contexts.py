@@ -65,6 +65,7 @@ def summary_of(values, name="z", period=None):
     return ContextSummary.learn(encoder, encoder.encode(pd.DataFrame({name: values})))
 
 
+@pytest.mark.filterwarnings("ignore:Context column 'z1' goes from 0 to 30, beyond one period")
 def test_cyclic_features_are_sines_and_cosines():
     encoder = ContextEncoder.learn(np.array([[0.0, 5], [6, 5], [12, 5], [30, 5]]), {"z1": 24})
     np.testing.assert_array_equal(
@@ -77,6 +78,7 @@ def test_cyclic_features_are_sines_and_cosines():
     np.testing.assert_allclose(np.linalg.norm(np.diff(encoded, axis=0), axis=1), 2 * np.sin(np.pi / 24), atol=1e-11)
 
 
+@pytest.mark.filterwarnings("ignore:Context column 'z' goes from .* beyond one period")
 @pytest.mark.parametrize(
     ("values", "period", "seen"),
     [
@@ -112,12 +114,29 @@ def test_the_range_of_a_cyclic_feature():
         ({"hour": 0}, r"'cyclic' parameter of FixedDAG must be None or a dict .* positive periods"),
         ({"week": 52, "hour": None}, r"'cyclic' parameter .* with a positive number for 'hour'. Got None instead"),
         (["hour"], r"'cyclic' parameter of FixedDAG must be None or a dict"),
+        ({0: 24}, r"'cyclic' parameter of FixedDAG must name context features by text, not by position. Got 0 as a name"),
     ],
 )
 def test_bad_periods(cyclic, sentence):
     Z = pd.DataFrame({"hour": np.arange(40) % 24, "site": ["a", "b"] * 20})
     with pytest.raises((InvalidInputError, InvalidParameterError), match=sentence):
         FixedDAG(cyclic=cyclic).fit(np.random.default_rng(0).standard_normal((40, 2)), Z)
+
+
+@pytest.mark.parametrize("period", [12, 23])
+def test_values_beyond_one_period_are_a_warning(period):
+    X, hour = np.random.default_rng(0).standard_normal((72, 2)), pd.DataFrame({"hour": np.arange(72) % 24})
+    sentence = rf"'hour' goes from 0 to 23, beyond one period of {period}, .*: 0 and {period} count as the same"
+    with pytest.warns(UserWarning, match=sentence) as said:
+        FixedDAG(cyclic={"hour": period}, random_state=0).fit(X, hour)
+    assert said[0].filename == __file__
+
+
+def test_one_period_and_dates_over_several_are_no_warning():
+    X = np.random.default_rng(0).standard_normal((72, 2))
+    days = pd.Series(pd.date_range("2020-01-01", periods=72, freq="30D"))
+    Z = pd.DataFrame({"hour": np.arange(72) % 24, "month": days.dt.month, "visit": days})
+    FixedDAG(cyclic={"hour": 24, "month": 12, "visit": 365.25}, random_state=0).fit(X, Z)
 
 
 def test_a_period_without_a_context():

@@ -8,7 +8,8 @@ table, but for dates: a cyclic one within one period, categories by name.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -179,7 +180,7 @@ class ContextEncoder:
             kinds.append(given)
         ordered = frozenset(name for name, (_, is_ordered) in levels.items() if is_ordered)
         cycles = _learn_cycles(
-            dict(cyclic or {}), dict(zip(names, found, strict=True)), dict(zip(names, kinds, strict=True))
+            dict(cyclic or {}), dict(zip(names, found, strict=True)), dict(zip(names, kinds, strict=True)), origins
         )
         return cls(tuple(names), tuple(kinds), ordered, cycles, origins, joined)
 
@@ -368,9 +369,12 @@ def _refuse_times(column: NDArray[Any], name: str) -> None:
 
 
 def _learn_cycles(
-    cyclic: dict[str, float], found: dict[str, NDArray[Any]], kinds: dict[str, tuple[str, ...] | None]
+    cyclic: Mapping[str, float],
+    found: Mapping[str, NDArray[Any]],
+    kinds: Mapping[str, tuple[str, ...] | None],
+    dates: Collection[str],
 ) -> dict[str, tuple[float, float]]:
-    """Start and period of each cyclic column."""
+    """Start and period of each cyclic column, with a warning if numbers go beyond one period; dates may."""
     cycles = {}
     for name, period in cyclic.items():
         if name not in found:
@@ -383,6 +387,14 @@ def _learn_cycles(
         values = found[name].astype(np.float64)
         values = values[np.isfinite(values)]
         low, high = (values.min(), values.max()) if len(values) else (0.0, 0.0)
+        if high >= low + period and name not in dates:
+            warnings.warn(
+                f"Context column '{name}' goes from {low:g} to {high:g}, beyond one period of {period:g}, as the 'cyclic' "
+                f"parameter has it: {low:g} and {low + period:g} count as the same. If that is meant, pass the remainder, "
+                f"Z['{name}'] % {period:g}; otherwise correct the period.",
+                UserWarning,
+                stacklevel=7,
+            )
         # Months are seen as 1 to 12 and angles as -180 to 180, if that is how they come.
         from_zero = (low >= 0 and high < period) or high - low > period
         cycles[name] = (0.0 if from_zero else float(low), float(period))

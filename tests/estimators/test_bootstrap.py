@@ -286,6 +286,14 @@ def test_rows_of_a_group_stay_together(data, monkeypatch):
     assert not seen[0][0] & seen[1][0]
 
 
+def test_halves_of_groups_that_cannot_be_even_are_a_warning(data):
+    one_large = np.maximum(np.arange(600) - 559, 0)
+    with pytest.warns(
+        UserWarning, match=r"halves .* are lopsided: .* the largest has 560 of 600 rows, and the smaller half"
+    ):
+        fixed().fit(data.X, data.Z, groups=one_large)
+
+
 KILLED = """
 import sys
 import numpy as np
@@ -407,7 +415,7 @@ def test_what_is_no_estimator(estimator, data):
 
 
 def test_too_few_rows_and_groups(data):
-    with pytest.raises(InvalidInputError, match="fits halves of the rows, so it needs at least 20\\. Got 12"):
+    with pytest.raises(InvalidInputError, match=r"halves of the rows, so it needs at least 20 .* Got 12\. Pass more rows"):
         fixed().fit(data.X[:12], data.Z[:12])
     with pytest.raises(InvalidInputError, match="needs at least 4\\. Got 3"):
         fixed().fit(data.X, data.Z, groups=np.arange(600) % 3)

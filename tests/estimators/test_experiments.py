@@ -197,8 +197,22 @@ def test_no_target_anywhere_is_no_intervention():
 def test_few_rows_without_an_intervention_are_a_warning():
     X, Z, _ = experiment(300)
     targets = ["x2" if i % 2 else "x3" for i in range(300)]
-    with pytest.warns(UserWarning, match="0 rows are without any intervention, too few to learn the means"):
+    with pytest.warns(UserWarning, match="Too few rows are without any intervention to learn the means"):
         FixedDAG(random_state=0).fit(X, Z, interventions=targets)
+    counts = "200 of those to train on, where 50 are needed, and 0 of those held out, where 10 are"
+    with pytest.warns(UserWarning, match=counts):
+        FixedDAG(random_state=0).fit(X[:200], Z[:200], X[200:], Z[200:], interventions_val=targets[200:])
+
+
+def test_a_validation_set_scores_every_variable():
+    X, Z, _ = experiment(300)
+    with pytest.raises(
+        InvalidInputError, match=r"X_val must have a row that scores each .* 100 rows 'x2' was intervened on"
+    ):
+        FixedDAG(random_state=0).fit(X[:200], Z[:200], X[200:], Z[200:], interventions_val=["x2"] * 100)
+    X[200:, 1] = np.nan
+    with pytest.raises(InvalidInputError, match=r"In all 100 rows 'x1', 'x2' were intervened on or are missing"):
+        FixedDAG(random_state=0, missing="impute").fit(X[:200], Z[:200], X[200:], Z[200:], interventions_val=["x1"] * 100)
 
 
 def test_a_variable_that_only_interventions_move():
@@ -269,6 +283,16 @@ def test_numbers_of_outliers_are_those_of_the_table_that_was_given():
 def test_bad_weights(given, message):
     with pytest.raises(InvalidInputError, match=message):
         read_weights(given, 4)
+
+
+def test_few_rows_that_have_a_weight():
+    X, Z, _ = experiment(100)
+    with pytest.raises(
+        InvalidInputError, match=r"X has 1 samples \(rows\) with a sample_weight above zero, of 100, too few"
+    ):
+        FixedDAG().fit(X, Z, sample_weight=np.arange(100) == 7)
+    with pytest.raises(InvalidInputError, match=r"X has 2 samples \(rows\), too few to hold out"):
+        FixedDAG().fit(X[:2], Z[:2])
 
 
 def test_weights_of_a_validation_set_need_one():
@@ -342,11 +366,11 @@ def test_groups_with_weights_of_zero_and_interventions():
 
 def test_bad_groups():
     X, Z, person = clustered_rows()
-    with pytest.raises(InvalidInputError, match=r"needs at least 4\. Got 3"):
+    with pytest.raises(InvalidInputError, match=r"needs at least 4\. Got 3\. Pass rows of more groups"):
         FixedDAG().fit(X, Z, groups=person % 3)
     with pytest.raises(InvalidInputError, match=r"needs at least 6, one for each member of the ensemble\. Got 5"):
         ContextualDAG(n_members=6).fit(X, Z, groups=person % 5)
-    with pytest.raises(InvalidInputError, match=r"must name the group of each of the 400 rows"):
+    with pytest.raises(InvalidInputError, match=r"each of the 400 rows of X\. Got 399 instead\. Pass one value for each"):
         FixedDAG().fit(X, Z, groups=person[:-1])
     with pytest.raises(InvalidInputError, match=r"10 of 400 are missing"):
         FixedDAG().fit(X, Z, groups=np.where(person == 3, np.nan, person))
@@ -473,6 +497,12 @@ def test_values_that_were_set_are_not_scored():
     assert model.score(X, interventions=["x2"] * 300) == pytest.approx(np.mean([share[0], share[2]]))
     with pytest.raises(InvalidInputError, match="each of the 300 rows"):
         model.score(X, interventions=targets[:-1])
+    every = np.ones((300, 3), dtype=bool)
+    with pytest.raises(InvalidInputError, match="score has nothing to score: in all rows that count, every value of X"):
+        model.score(X, interventions=every)
+    every[0] = False
+    with pytest.raises(InvalidInputError, match="score has nothing to score"):
+        model.score(X, sample_weight=np.arange(300), interventions=every)
     with pytest.warns(UserWarning, match="Rows of X and interventions are paired by position") as said:
         model.score(table, interventions=pd.DataFrame({"x2": hit}, index=np.arange(300) + 5))
     assert said[0].filename == __file__

@@ -12,6 +12,7 @@ from contextualdag import BootstrapDAG, ClusteredDAG, ContextualDAG, FixedDAG, S
 from contextualdag.datasets import make_varying_dag
 from contextualdag.errors import InvalidInputError, InvalidParameterError
 from contextualdag.estimators.knowledge import Knowledge
+from contextualdag.explorer.graphs import levels_of
 from contextualdag.graphs import is_acyclic
 
 NAMES = ["a", "b", "c", "d"]
@@ -102,6 +103,19 @@ def test_contradictions_name_the_culprits(given, message):
         read(**given)
 
 
+def assert_edges_count(model, Z):
+    """Numbers of edges are those of the graphs, required ones included; between two cuts they are interpolated."""
+    near = 0.2 if isinstance(model, ClusteredDAG) else 0.05  # an edge of a cluster comes and goes in a third of the rows
+    for graphs in (model, *(model.select(n_edges=count) for count in (2, 3, 4))):
+        found = (graphs.adjacency(Z) != 0).sum((1, 2)).mean()
+        assert graphs.chosen_["n_edges"] == pytest.approx(found, abs=near)
+        row = graphs.path_[graphs.path_["selected"]].iloc[0]
+        assert row["n_edges"] >= 2
+    assert model.select(n_edges=2).chosen_["n_edges"] == 2
+    with pytest.raises(InvalidParameterError, match=r"n_edges must be from 2, the number of required edges, to .* Got 1.5"):
+        model.select(n_edges=1.5)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "model",
@@ -117,17 +131,51 @@ def test_contradictions_name_the_culprits(given, message):
 def test_required_edges_are_in_every_graph_and_forbidden_ones_in_none(model, data, tmp_path):
     model.fit(data.X, data.Z)
     outside = np.array([[5.0, -7.0]])
-    for graphs in (model, model.select(n_edges=1.0)):
+    for graphs in (model, model.select(n_edges=2.0), model.select(n_edges=2.5)):
         W = graphs.adjacency(np.vstack([data.Z, outside]))
         assert (W[:, 0, 4] != 0).all()
         assert (W[:, 4, 1] != 0).all()
         assert not W[:, 0, 3].any()
         assert not W[:, [4, 1, 1], [0, 4, 0]].any()
         assert bool(is_acyclic(torch.from_numpy(W)).all())
+    assert_edges_count(model, data.Z)
     table = model.edges(data.Z[:3])
     assert ((table["source"] == "x1") & (table["target"] == "x5")).sum() == 3
     model.save(tmp_path / "model")
     assert np.array_equal(type(model).load(tmp_path / "model").adjacency(data.Z), model.adjacency(data.Z))
+
+
+@pytest.mark.slow
+def test_a_number_of_edges_counts_required_ones():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.standard_normal((300, 4)), columns=NAMES)
+    X["c"] += 0.8 * X["a"]
+    X["d"] += 0.8 * X["b"] + 0.3 * X["c"]
+    Z = rng.standard_normal((300, 1))
+    X["d"] += np.where(Z[:, 0] > 0, 1, 0) * X["a"]
+
+    def found(model):
+        return (model.adjacency(Z) != 0).sum((1, 2)).mean(), model.chosen_["n_edges"]
+
+    for count in (2, 3):  # edges from a to b and from c to d do not help to predict, or hardly
+        model = FixedDAG(random_state=0, selection=count, required_edges=[("a", "b"), ("c", "d")]).fit(X, Z)
+        assert found(model) == (count, count)
+    model = FixedDAG(random_state=0, required_edges=[("a", "b"), ("c", "d")]).fit(X, Z)
+    for count in (2, 3, 4):
+        assert found(model.select(n_edges=count)) == (count, count)
+    assert model.path_["n_edges"].min() == 2
+    levels = [level.n_edges for level in levels_of(model)]
+    assert min(levels) == 2
+    assert all(model.select(n_edges=level).chosen_["n_edges"] >= 2 for level in levels)
+    with pytest.raises(InvalidParameterError, match="n_edges must be from 2, the number of required edges, to"):
+        model.select(n_edges=1)
+    with pytest.raises(InvalidParameterError, match="'selection' parameter of FixedDAG must be at least 2, the number of"):
+        FixedDAG(random_state=0, selection=1, required_edges=[("a", "b"), ("c", "d")]).fit(X, Z)
+
+    varying = ContextualDAG(**SMALL, structure="varying", selection=2, required_edges=[("b", "a")]).fit(X, Z)
+    assert found(varying) == pytest.approx((2, 2), abs=0.02)
+    for count in (1, 1.5, 3):
+        assert found(varying.select(n_edges=count)) == pytest.approx((count, count), abs=0.02)
 
 
 @pytest.mark.slow
@@ -152,6 +200,19 @@ def test_an_order_that_contradicts_is_named(data):
     model = SortedDAG(order=["x5", "x4", "x3", "x2", "x1"], required_edges=[("x1", "x5")], **SMALL)
     with pytest.raises(InvalidParameterError, match="'x1 → x5' is in 'required_edges', but against the order"):
         model.fit(data.X, data.Z)
+
+
+def test_required_edges_are_at_variables_that_vary():
+    X = pd.DataFrame(np.random.default_rng(0).standard_normal((60, 3)), columns=["a", "b", "c"]).assign(k=1.0)
+    for edge in (("a", "k"), ("k", "b")):
+        message = re.escape(
+            f"'required_edges' of FixedDAG hold {edge[0]} → {edge[1]}, but 'k' does not vary in the rows of X"
+        )
+        with (
+            pytest.warns(UserWarning, match="do not vary get no edges"),
+            pytest.raises(InvalidParameterError, match=message),
+        ):
+            FixedDAG(random_state=0, required_edges=[("a", "b"), edge]).fit(X)
 
 
 def test_a_mask_has_to_allow_required_edges(data):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from contextualdag.graphs import is_acyclic
 from contextualdag.training.data import Rows
-from contextualdag.training.required import required_weights, with_required
+from contextualdag.training.required import numbers_of_edges, required_weights, with_required
 
 
 def dags(seed, n, p):
@@ -28,6 +28,18 @@ def test_every_graph_has_them_and_stays_acyclic(seed, p):
     assert bool((completed[:, weights != 0] != 0).all())
     unchanged = (completed == W) | (completed == 0) | ((weights != 0) & (W == 0))
     assert bool(unchanged.all())
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 10_000), st.sampled_from([3, 6, 8]))
+def test_numbers_of_edges_are_those_of_completed_graphs(seed, p):
+    W = dags(seed, 8, p)
+    required = torch.rand(p, p, generator=torch.Generator().manual_seed(seed)).triu(1) > 0.8
+    cuts = [0.0, 0.1, 0.5, 0.7, 1.0, 9.0]
+    cut = [torch.where(W.abs() > one, W, 0) for one in cuts]
+    expected = [float((with_required(one, required.float()) != 0).sum()) / len(W) for one in cut]
+    assert numbers_of_edges(W, cuts, required) == pytest.approx(expected)
+    assert expected[-1] == int(required.sum())
 
 
 def test_graphs_that_have_them_do_not_change():

@@ -83,3 +83,18 @@ def test_points_to_refit_for_a_number_of_edges():
     points[2] = refitted(points[2], 1.0)
     assert selection.to_refit_for(points, 18.4) == [1]
     assert selection.to_refit_for(points, 99) == []
+
+
+def test_the_fewest_edges_are_those_required():
+    points = path_with([3.0, 2.0, 5.0, 1.0])
+    points[2] = refitted(points[2], 1.0)
+    assert selection.with_n_edges(points, 17, fewest=17) == Shrunken(4)
+    assert selection.with_n_edges(points, 17) == Refitted(2, 0.25)
+
+
+def test_of_cuts_that_leave_as_many_edges_the_smallest_is_taken():
+    curve = Curve([0.0, 0.5, 0.75, 1.0], [3.0, 2.0, 2.0, 1.0], [0.1, 0.2, 0.3, 0.4])
+    assert curve.cut_to(2) == 0.5
+    assert curve.loss_with(2) == pytest.approx(0.2)
+    assert curve.at(0.75)[0] == 2
+    assert curve.at(curve.cut_to(1.5))[0] == pytest.approx(1.5)

@@ -19,7 +19,7 @@ from contextualdag.cpdag import cpdag
 from contextualdag.errors import InvalidInputError, InvalidParameterError, NotFittedError
 from contextualdag.estimators.doors import Doors
 from contextualdag.estimators.effects import Effects
-from contextualdag.estimators.experiments import interventions_of, read_weights
+from contextualdag.estimators.experiments import check_some_scored, interventions_of, read_weights
 from contextualdag.estimators.fitting import Tables
 from contextualdag.estimators.imputation import IMPUTE
 from contextualdag.estimators.knowledge import Edges, Knowledge, Node
@@ -207,7 +207,10 @@ class GraphEstimator(NotebookSummary, Summary, Pictures, Effects, Doors, BaseEst
 
     @property
     def path_(self) -> "pandas.DataFrame":
-        """The path as a table, one row for each sparsity level."""
+        """The path as a table, one row for each sparsity level.
+
+        Numbers of edges count the required ones; losses are those of what was learned, before these were added.
+        """
         import pandas as pd
 
         self._require_fit()
@@ -215,7 +218,10 @@ class GraphEstimator(NotebookSummary, Summary, Pictures, Effects, Doors, BaseEst
 
     @property
     def chosen_(self) -> dict[str, float | bool]:
-        """The selected point: n_edges on average, its validation loss, l1_budget, and refitted, whether its weights are."""
+        """The selected point: n_edges on average, its validation loss, l1_budget, and refitted, whether its weights are.
+
+        `n_edges` counts the required edges; the loss is that of what was learned, before these were added.
+        """
         self._require_fit()
         return asdict(self._solution.describe())
 
@@ -229,7 +235,8 @@ class GraphEstimator(NotebookSummary, Summary, Pictures, Effects, Doors, BaseEst
         ----------
         n_edges : float, optional
             Number of edges on average: the strongest of a refit that has as many, else the nearest point. All
-            edges of the model's own selection if these are up to a tenth fewer.
+            edges of the model's own selection if these are up to a tenth fewer. Required edges count, so there are no
+            fewer than these.
         l1_budget : float, optional
             Budget, of which the nearest point is taken.
         explained : float, optional
@@ -369,7 +376,7 @@ class GraphEstimator(NotebookSummary, Summary, Pictures, Effects, Doors, BaseEst
             How much each row counts.
         interventions : array, DataFrame, dict or sequence, optional
             Which variables were set or disturbed in which rows, as in `fit`. These values are not scored: their equations
-            say nothing of them. They still predict others.
+            say nothing of them. They still predict others. If no value is left to score that is an error.
 
         Returns
         -------
@@ -388,8 +395,9 @@ class GraphEstimator(NotebookSummary, Summary, Pictures, Effects, Doors, BaseEst
             values = np.where(observed, values, np.concatenate([self._means(z) for z in parts(Z)]))
         if interventions is not None:
             scored = observed & ~interventions_of(interventions, X, self.names_, depth=4)
-        error = np.concatenate([self._residuals(x, z) for x, z in zip(parts(values), parts(Z), strict=True)])
         weight = None if sample_weight is None else read_weights(sample_weight, len(values))
+        check_some_scored(scored, weight)
+        error = np.concatenate([self._residuals(x, z) for x, z in zip(parts(values), parts(Z), strict=True)])
         return explained_variance(error, values, weight, scored)
 
     def sample(self, Z: Any, random_state: int | np.random.Generator | None = None) -> Array:

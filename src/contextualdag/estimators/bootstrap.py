@@ -19,7 +19,7 @@ from contextualdag.estimators.clustered import ClusteredDAG
 from contextualdag.estimators.contextual import ContextualDAG
 from contextualdag.estimators.fitting import Tables, fit_prepared, prepare, problem_of_fit, with_holes
 from contextualdag.estimators.fixed import FixedDAG
-from contextualdag.estimators.groups import check_enough
+from contextualdag.estimators.groups import check_enough, warn_if_lopsided
 from contextualdag.estimators.knowledge import Knowledge
 from contextualdag.estimators.parameters import check
 from contextualdag.estimators.resamples import solve_resamples
@@ -212,6 +212,7 @@ class BootstrapDAG(Votes):
         problem = problem_of_fit(prepared, outcome)
         seed = problem.seed if self.random_state is None else int(self.random_state)
         halves = half_samples(len(rows), self.n_resamples, seed, together)
+        warn_if_lopsided(halves, together)
         seeds = np.random.default_rng(seed).integers(2**31, size=len(halves)).tolist()
         structure, holed = outcome.choice.structure, with_holes(problem, prepared)
         problems = [half_problem(holed, half, structure, own, together) for half, own in zip(halves, seeds, strict=True)]

@@ -197,7 +197,7 @@ def complete(
             enough = clean[0].sum() >= FEWEST_UNDISTURBED and clean[1].sum() >= FEWEST_HELD_OUT
             own_means = context_tells(np.concatenate(contexts), np.concatenate(flags))
             if centre and not enough and not own_means:
-                _warn_of_means(int(clean[0].sum() + clean[1].sum()))
+                _warn_of_means(int(clean[0].sum()), int(clean[1].sum()))
             parts = [
                 replace(part, intervened=its, undisturbed=rows if enough else None, has_own_means=own_means)
                 for part, its, rows in zip(parts, flags, clean, strict=True)
@@ -224,11 +224,13 @@ def context_tells(Z: Array, intervened: Flags) -> bool:
     return True
 
 
-def _warn_of_means(n: int) -> None:
+def _warn_of_means(n_train: int, n_held_out: int) -> None:
     warnings.warn(
-        f"{n} rows are without any intervention, too few to learn the means of the variables from. The mean of a variable "
-        "is learned from all rows where it was not intervened on itself; weights are off where interventions move the means "
-        "of what comes after them.",
+        f"Too few rows are without any intervention to learn the means of the variables from: {n_train} of those to train "
+        f"on, where {FEWEST_UNDISTURBED} are needed, and {n_held_out} of those held out, where {FEWEST_HELD_OUT} are. The "
+        "mean of a variable is learned from all rows where it was not intervened on itself; weights are off where "
+        "interventions move the means of what comes after them. Pass more rows without an intervention, or a context (Z) "
+        "that tells which rows have which.",
         UserWarning,
         stacklevel=6,
     )
@@ -263,6 +265,28 @@ def check_enough_rows(intervened: Flags, names: Sequence[str]) -> None:
                 f"rows where it was not intervened on; it needs {FEWEST_ROWS} at least. Pass '{name}' as context (Z), or "
                 "leave it out."
             )
+
+
+def check_validation_set(intervened: Flags | None, missing: Flags, names: Sequence[str]) -> None:
+    """Raise if no row of a validation set scores some variable, where values (n, p) may be missing."""
+    scored = ~missing if intervened is None else ~(missing | intervened)
+    lacking = [names[place] for place in np.flatnonzero(~scored.any(axis=0)).tolist()]
+    if lacking:
+        one = len(lacking) == 1
+        raise InvalidInputError(
+            f"X_val must have a row that scores each variable. In all {len(missing)} rows {listed(lacking)} "
+            f"{'was' if one else 'were'} intervened on or {'is' if one else 'are'} missing. Add rows to X_val in which "
+            f"{'it was' if one else 'they were'} not, or append X_val and Z_val to X and Z, of which rows are held out then."
+        )
+
+
+def check_some_scored(scored: Flags, weight: Array | None) -> None:
+    """Raise if no value (n, p) is scored."""
+    if not (scored if weight is None else scored[weight > 0]).any():
+        raise InvalidInputError(
+            "score has nothing to score: in all rows that count, every value of X is missing or was intervened on. Pass "
+            "rows in which some value is neither; 'interventions' flags values that were set, not those to score."
+        )
 
 
 def read_weights(given: Any, n: int, what: str = "sample_weight") -> Array:

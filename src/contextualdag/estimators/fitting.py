@@ -17,7 +17,15 @@ from numpy.typing import NDArray
 from contextualdag.checks import find_device, listed
 from contextualdag.contexts import ContextEncoder, ContextSummary
 from contextualdag.errors import InvalidInputError, InvalidParameterError
-from contextualdag.estimators.experiments import Known, complete, read_known, rows_that_count, with_flags_as_tables
+from contextualdag.estimators.experiments import (
+    Known,
+    check_validation_set,
+    complete,
+    n_rows,
+    read_known,
+    rows_that_count,
+    with_flags_as_tables,
+)
 from contextualdag.estimators.groups import check_number, read_groups
 from contextualdag.estimators.imputation import IMPUTE, check_enough_observed, check_some_observed, filled_by_context
 from contextualdag.estimators.poor_fit import warn_of_poor_fit
@@ -192,6 +200,7 @@ def prepare(model: "GraphEstimator", tables: Tables) -> Prepared:
         ("X_val", "Z_val", "interventions_val", "sample_weight_val"),
     ):
         check_aligned({name: getattr(tables, name) for name in names_of_tables})
+    n_given = n_rows(tables.X)
     tables, weight, weight_val, numbers = rows_that_count(tables)
     X, names = read_variables(tables.X, with_missing=model.missing == IMPUTE)
     check_some_observed(X, names)
@@ -200,7 +209,8 @@ def prepare(model: "GraphEstimator", tables: Tables) -> Prepared:
     encoder = _learn_encoder(tables.Z, model.cyclic)
     Z = encoder.encode(X if tables.Z is None else tables.Z)
     check_same_samples(X, Z)
-    _check_n_edges(model, len(names))
+    knowledge = model._knowledge(names)
+    _check_n_edges(model, len(names), int(knowledge.required.sum()))
     all_contexts = Z
     mask, mask_val = tables.mask, tables.mask_val
     if (tables.X_val is None) != (tables.Z_val is None) and tables.Z is not None:
@@ -213,7 +223,7 @@ def prepare(model: "GraphEstimator", tables: Tables) -> Prepared:
         check_number(groups, n_folds(model))
         known = replace(known, group=groups.numpy())
     if tables.X_val is None:
-        train, held_out = _hold_out(len(X), model.validation_fraction, rng, known.group)
+        train, held_out = _hold_out(len(X), n_given, model.validation_fraction, rng, known.group)
         X_val, Z_val = X[held_out], Z[held_out]
         X, Z = X[train], Z[train]
         known, known_val = known[train], known[held_out]
@@ -226,6 +236,7 @@ def prepare(model: "GraphEstimator", tables: Tables) -> Prepared:
         if len(X) < 2 or len(X_val) < 1:
             raise InvalidInputError(f"X needs two rows and X_val one at least. Got {len(X)} and {len(X_val)}.")
         known_val = read_known(tables, weight_val, names, len(X_val), of_validation=True)
+        check_validation_set(known_val.intervened, np.isnan(X_val), names)
     known, known_val = complete(known, known_val, (Z, Z_val), names, model.intercept != "none")
 
     if np.isnan(X).any() or np.isnan(X_val).any():
@@ -241,9 +252,9 @@ def prepare(model: "GraphEstimator", tables: Tables) -> Prepared:
     n_groups = 0 if groups is None else int(groups.max()) + 1
     described = RowsOfFit.count((known, known_val), (len(X), len(X_val)), names, n_groups)
     contexts = ContextSummary.learn(encoder, all_contexts)
-    knowledge = model._knowledge(names)
     _check_masks(mask, mask_val, knowledge.required, names)
     varies = _varying_columns(X, names)
+    _check_required(knowledge.required, varies, names, type(model).__name__)
     _warn_of_functions(X, varies, names)
     if model.noise == EQUAL:
         _warn_of_spreads(X, varies, names)
@@ -355,6 +366,16 @@ def _check_masks(mask: Array | None, mask_val: Array | None, required: Flags, na
             raise InvalidInputError(f"{name} does not allow the required edge {names[j]} → {names[k]} in every sample.")
 
 
+def _check_required(required: Flags, varies: Flags, names: list[str], owner: str) -> None:
+    """Raise if a required edge is at a variable that does not vary, whose weight would be made of rounding errors."""
+    for j, k in np.argwhere(required & ~np.outer(varies, varies)).tolist():
+        constant = names[k] if varies[j] else names[j]
+        raise InvalidParameterError(
+            f"The 'required_edges' of {owner} hold {names[j]} → {names[k]}, but '{constant}' does not vary in the rows of X "
+            f"that are trained on, so no weight can be learned. Leave out the edge, or the column '{constant}'."
+        )
+
+
 def _check_names(model: "GraphEstimator", given: Mapping[str, Any]) -> None:
     """Raise unless a dict has X, and nothing that `fit` does not take."""
     known = [field.name for field in fields(Tables)]
@@ -415,23 +436,36 @@ def n_folds(model: "GraphEstimator") -> int:
     return settings.n_folds if isinstance(settings, NetworkSettings) else 1
 
 
-def _check_n_edges(model: "GraphEstimator", n_nodes: int) -> None:
-    """Raise if more edges are asked for than a graph of so many nodes can have."""
+def _check_n_edges(model: "GraphEstimator", n_nodes: int, n_required: int) -> None:
+    """Raise if more edges are asked for than a graph of so many nodes can have, or fewer than it must have."""
     most = n_nodes * (n_nodes - 1) // 2
-    if not isinstance(model.selection, str) and model.selection > most:
+    if isinstance(model.selection, str):
+        return
+    if model.selection < n_required:
+        raise InvalidParameterError(
+            f"The 'selection' parameter of {type(model).__name__} must be at least {n_required}, the number of its "
+            f"'required_edges', which count. Got {model.selection:g} instead."
+        )
+    if model.selection > most:
         raise InvalidParameterError(
             f"The 'selection' parameter of {type(model).__name__} asks for {model.selection:g} edges, but a graph of "
             f"{n_nodes} variables has {most} at most."
         )
 
 
-def _hold_out(n: int, share: float, rng: np.random.Generator, group: Indices | None) -> tuple[Indices, Indices]:
-    """Rows to train on and rows to hold out, at random, both rising; whole groups if there are any."""
+def _hold_out(
+    n: int, n_given: int, share: float, rng: np.random.Generator, group: Indices | None
+) -> tuple[Indices, Indices]:
+    """Rows to train on and rows to hold out, at random, both rising; whole groups if there are any.
+
+    An error tells apart the rows that count from those that were given.
+    """
     n_val = max(1, round(share * n))
     if n - n_val < 2:
+        that_count = "" if n == n_given else f" with a sample_weight above zero, of {n_given}"
         raise InvalidInputError(
-            f"X has {n} samples (rows), too few to hold out {share:g} of them and train on the rest. Pass more rows, or a "
-            "validation set as X_val and Z_val."
+            f"X has {n} samples (rows){that_count}, too few to hold out {share:g} of them and train on the rest. Pass more "
+            f"rows{' that have a weight' if that_count else ''}, or a validation set as X_val and Z_val."
         )
     if group is not None:
         counts = np.bincount(group)

@@ -1,9 +1,10 @@
 """Rows that belong together, such as those of one person."""
 
 import warnings
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from contextualdag.checks import shown
@@ -12,6 +13,7 @@ from contextualdag.errors import InvalidInputError
 from contextualdag.training.resampling import group_numbers
 
 FEWEST_ROWS, FEWEST_GROUPS = 20, 4  # that can be divided into halves, each with rows to train on and rows held out
+LOPSIDED = 1 / 3  # of the rows; smaller halves than that say little
 
 
 def read_groups(groups: Any, n: int, has_validation_set: bool) -> Tensor | None:
@@ -22,7 +24,10 @@ def read_groups(groups: Any, n: int, has_validation_set: bool) -> Tensor | None:
         raise InvalidInputError("groups and a validation set cannot be given together: append X_val and Z_val to X and Z.")
     column = vector(groups, "groups")
     if len(column) != n:
-        raise InvalidInputError(f"groups must name the group of each of the {n} rows of X. Got {len(column)} instead.")
+        raise InvalidInputError(
+            f"groups must name the group of each of the {n} rows of X. Got {len(column)} "
+            "instead. Pass one value for each row, such as a column of the table that X comes from."
+        )
     missing = sum(map(is_missing, column))
     if missing:
         raise InvalidInputError(f"groups must name the group of every row. {missing} of {n} are missing.")
@@ -51,11 +56,32 @@ def check_number(groups: Tensor, n_members: int) -> None:
     if found < fewest:
         for_each = "" if fewest == FEWEST_GROUPS else ", one for each member of the ensemble"
         raise InvalidInputError(
-            f"groups: whole groups are held out, so a fit with groups needs at least {fewest}{for_each}. Got {found}."
+            f"groups: whole groups are held out, so a fit with groups needs at least {fewest}{for_each}. Got {found}. "
+            "Pass rows of more groups, or finer groups; without groups, rows count as if each stood for itself."
         )
 
 
 def check_enough(n: int) -> None:
     """Raise if rows are too few for halves."""
     if n < FEWEST_ROWS:
-        raise InvalidInputError(f"BootstrapDAG fits halves of the rows, so it needs at least {FEWEST_ROWS}. Got {n}.")
+        raise InvalidInputError(
+            f"BootstrapDAG fits halves of the rows, so it needs at least {FEWEST_ROWS} that count. Got {n}. Pass more rows, "
+            "or fit its estimator alone, without probabilities."
+        )
+
+
+def warn_if_lopsided(halves: Sequence[Tensor], groups: Tensor | None) -> None:
+    """A warning if the smaller halves have few of the rows, as they do where one group has most rows."""
+    if groups is None:
+        return
+    n, sizes = len(groups), [len(half) for half in halves]
+    smaller = sum(min(size, n - size) for size in sizes) / len(sizes)
+    if smaller < LOPSIDED * n:
+        largest = int(torch.bincount(groups).max())
+        warnings.warn(
+            f"The halves that BootstrapDAG fits are lopsided: groups stay whole, the largest has {largest} of {n} rows, and "
+            f"the smaller half has {smaller:.0f} rows on average. Probabilities may be far from those of even halves. "
+            "Divide the largest group if its rows need not stay together, or leave it out.",
+            UserWarning,
+            stacklevel=4,
+        )

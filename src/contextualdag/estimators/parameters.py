@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contextualdag.checks import is_count, is_flag, is_integer, is_number, is_one_of, require
+from contextualdag.checks import is_count, is_flag, is_integer, is_number, is_one_of, require, shown
+from contextualdag.errors import InvalidParameterError
 from contextualdag.estimators.imputation import MISSING
 from contextualdag.network import ACTIVATIONS
 from contextualdag.projection import LogDet, Order
@@ -82,6 +83,12 @@ def check_shared_parameters(model: "GraphEstimator") -> None:
 def _check_periods(model: "GraphEstimator") -> None:
     is_dict = isinstance(model.cyclic, Mapping) and all(isinstance(name, str) for name in model.cyclic)
     expected = "None or a dict of names of context features and positive periods, such as {'hour': 24}"
+    if isinstance(model.cyclic, Mapping) and not is_dict:
+        name = next(name for name in model.cyclic if not isinstance(name, str))
+        raise InvalidParameterError(
+            f"The 'cyclic' parameter of {type(model).__name__} must name context features by text, not by position. Got "
+            f"{shown(name)} as a name. The columns of an array are 'z1', 'z2' and so on."
+        )
     check(model, model.cyclic is None or is_dict, "cyclic", expected)
     for name, period in (model.cyclic or {}).items():
         holds = is_number(period, 0, low_open=True, high_open=True)

@@ -32,7 +32,9 @@ LEVEL = 0.9  # of intervals of weights and effects
 
 
 def levels_of(model: "GraphEstimator") -> list[Level]:
-    """Levels from the empty graph to the densest of the path; the selected one and, if there is one, the readable one too.
+    """Levels from the sparsest graph, which has the required edges only, to the densest of the path.
+
+    The selected one is among them and, if there is one, the readable one too.
 
     Examples
     --------
@@ -46,7 +48,8 @@ def levels_of(model: "GraphEstimator") -> list[Level]:
     ('0 edges on average', 1)
     """
     most = float(model.path_["n_edges"].max())
-    counts, count = [0.0], 1.0
+    fewest = float(model._solution.n_required)
+    counts, count = [fewest], fewest + 1
     while count <= most:
         counts.append(count)
         count = count + 1 if count < FEW else float(round(max(count + 1, count * COARSER)))

@@ -61,6 +61,8 @@ class Curve:
         return _nearest(self.n_edges, n_edges)
 
     def _at_count(self, n_edges: float, values: list[float]) -> float:
+        if n_edges in self.n_edges:  # the smallest cut of several, as there are where required edges are added again
+            return values[self.n_edges.index(n_edges)]
         return float(np.interp(-n_edges, [-count for count in self.n_edges], values))
 
 

@@ -65,6 +65,7 @@ from contextualdag.training.runner import Runner, Steps
 from contextualdag.training.scales import divided, learn_scales, may_be_equal, speaks_for_unequal
 from contextualdag.training.screening import screen
 from contextualdag.training.solution import (
+    AnySolution,
     ClusterGraphs,
     ConstantGraph,
     Solution,
@@ -156,20 +157,29 @@ def _solve(problems: Sequence[Problem]) -> list[Choice]:
 
 
 def _with_required(choice: Choice, problem: Problem) -> Choice:
-    """Graphs with the edges that they must have."""
+    """Graphs with the edges that they must have, which their numbers of edges count."""
     if not bool(problem.required.any()):
         return choice
-    rows = problem.folds().trained_on
+    folds = problem.folds()
+    rows = folds.trained_on
 
     def complete(solution: Solution) -> Solution:
         W = solution.graphs(rows.Z, rows.mask)
         return replace(solution, required=required_weights(W, rows, problem.required))
 
+    solution = complete(choice.solution)
     return replace(
         choice,
-        solution=complete(choice.solution),
+        solution=_counting(solution, problem, folds) if problem.settings.final else solution,
         constant=None if choice.constant is None else complete(choice.constant),
     )
+
+
+def _counting(solution: AnySolution, problem: Problem, folds: Folds) -> AnySolution:
+    """The same path, whose numbers of edges count the required ones."""
+    if not bool(problem.required.any()):
+        return solution
+    return solution.counting(problem.required, folds.rows.Z, folds.rows.mask)
 
 
 def _learn_groups(problem: Problem) -> Choice:
@@ -379,19 +389,24 @@ def _constant(ensemble: Ensemble, allowed: Tensor, every: int = 1) -> ConstantGr
 
 def _finish(ensemble: Ensemble) -> Steps[Solution]:
     """The graphs to report, from a path whose best point is known."""
-    settings, points = ensemble.settings, ensemble.path.points
+    settings, points, folds = ensemble.settings, ensemble.path.points, ensemble.folds
     if settings.selection == "min":
         return ensemble.solution(selections.least_validation_loss(points))
     if isinstance(settings.selection, str):
         selected = selections.least_refit_loss(points)
     else:
-        for index in selections.to_refit_for(points, settings.selection):
+        problem, fewest = ensemble.problem, int(ensemble.problem.required.sum())
+
+        def counted() -> selections.Points:
+            return _counting(ensemble.solution(selections.Shrunken(0)), problem, folds).points
+
+        for index in selections.to_refit_for(counted(), settings.selection):
             yield from ensemble.refit(index, keep=False)
-        selected = selections.with_n_edges(points, settings.selection)
+        selected = selections.with_n_edges(counted(), settings.selection, fewest=fewest)
     refit = points[selected.index].refit
     if refit is not None and not refit.polished and settings.final:
         yield from ensemble.refit(selected.index, polish=True, keep=False)
-    return _select(ensemble.solution(selected), ensemble.problem, ensemble.folds)
+    return _select(ensemble.solution(selected), ensemble.problem, folds)
 
 
 def learn_group_graphs(problem: Problem, folds: Folds) -> Solution:
@@ -451,7 +466,8 @@ def _select(solution: Solution, problem: Problem, folds: Folds) -> Solution:
     settings, points = problem.settings, solution.points
     selection = settings.selection
     if not isinstance(selection, str):
-        return solution.at(selections.with_n_edges(points, selection))
+        points, fewest = _counting(solution, problem, folds).points, int(problem.required.sum())
+        return solution.at(selections.with_n_edges(points, selection, fewest=fewest))
     if selection == "min":
         return solution.at(selections.least_validation_loss(points))
     best: Solution = solution.at(selections.least_refit_loss(points))

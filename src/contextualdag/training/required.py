@@ -2,9 +2,12 @@
 
 Networks and searches learn graphs in which such an edge may be missing, where it does not help to predict, but is never
 reversed. Where it is missing it is added, with the weight that fits best there, and edges that would close a cycle with it
-are dropped.
+are dropped. Numbers of edges count them, see `numbers_of_edges`.
 """
 
+from collections.abc import Sequence
+
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -45,6 +48,28 @@ def with_required(W: Tensor, weights: Tensor) -> Tensor:
     if bool(cyclic.any()):
         completed[cyclic] = _without_cycles(completed[cyclic], required)
     return completed
+
+
+def numbers_of_edges(W: Tensor, cuts: Sequence[float], required: Tensor) -> list[float]:
+    """Mean numbers of edges of graphs (n, p, p) without weights up to each of some rising cuts, required edges included.
+
+    Where the edges of an uncut graph and the required ones have no cycle, nothing is dropped for any cut, and what is left
+    of the other edges is counted. The other graphs are completed for each cut. Numbers never rise: a search for an order
+    may find more edges after a cut than before, and the smaller number counts then.
+    """
+    required = (required != 0).to(W.device)
+    acyclic = is_acyclic(torch.where(required, 1.0, W))
+    others = torch.where(required, 0, W[acyclic])
+    sizes = others[others != 0].abs().sort().values.cpu().numpy()
+    left = len(sizes) - np.searchsorted(sizes, np.asarray(cuts, dtype=sizes.dtype), side="right")
+    counts = (left + int(required.sum()) * int(acyclic.sum())).tolist()
+    cyclic = W[~acyclic]
+    if len(cyclic):
+        for place, cut in enumerate(cuts):
+            left_of_cyclic = torch.where(cyclic.abs() > cut, cyclic, 0)
+            counts[place] += int((with_required(left_of_cyclic, required) != 0).sum())
+    found: list[float] = (np.minimum.accumulate(counts) / len(W)).tolist()
+    return found
 
 
 def _without_cycles(W: Tensor, required: Tensor) -> Tensor:

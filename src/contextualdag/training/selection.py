@@ -58,15 +58,16 @@ def at_best_cut(points: Points, index: int) -> Selected:
     return Shrunken(index) if refit is None else Refitted(index, refit.best_cut)
 
 
-def with_n_edges(points: Points, n_edges: float, selected: Selected | None = None) -> Selected:
+def with_n_edges(points: Points, n_edges: float, selected: Selected | None = None, fewest: int = 0) -> Selected:
     """Graphs with `n_edges` edges on average: of all refits with as many or more, the one of least loss when cut to that.
 
     If denser graphs were selected already, these are cut where that explains as much, so that no edge is reversed. A
     polished refit, better than its neighbours, may also have a little fewer. Where no refit has as many, the point whose
-    shrunken graphs have nearest to that many. Zero edges means none in any context, also where a cut would leave some.
+    shrunken graphs have nearest to that many. The fewest edges, none or those required, means no other in any context,
+    also where a cut would leave some.
     """
-    if n_edges == 0:
-        return Shrunken(_nearest_shrunken(points, 0))
+    if n_edges <= fewest:
+        return Shrunken(_nearest_shrunken(points, fewest))
     losses: dict[Refitted, float] = {}
     for index in without_first(points):
         refit = points[index].refit

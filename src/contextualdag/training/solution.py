@@ -26,7 +26,7 @@ from contextualdag.training.packing import Tensors, pack_points, pack_setting, u
 from contextualdag.training.pairs import graphs
 from contextualdag.training.path import PathPoint, projected, with_states, without_first
 from contextualdag.training.prune import Refit, average, strongest
-from contextualdag.training.required import with_required
+from contextualdag.training.required import numbers_of_edges, with_required
 from contextualdag.training.selection import Refitted, Selected, Shrunken
 from contextualdag.training.stored import (
     check_network,
@@ -87,7 +87,12 @@ class Solution(ABC):
         W = self.member_weights(member, Z, mask)
         if isinstance(self.selected, Shrunken):
             return W
-        return strongest(self.refit.member_graphs(member, W), self.describe().n_edges)
+        W, n_edges = self.refit.member_graphs(member, W), self.describe().n_edges
+        if self.required is None:
+            return strongest(W, n_edges)
+        # The number of edges counts the required ones, which compete with no others.
+        required = (self.required != 0).to(W.device)
+        return torch.where(required, W, strongest(torch.where(required, 0, W), n_edges - self.n_required))
 
     def at(self, selected: Selected) -> Self:
         """The same path with another point selected."""
@@ -100,15 +105,40 @@ class Solution(ABC):
             point = replace(point, refit=None)
         return replace(self, points=(point,), selected=replace(self.selected, index=0))
 
+    @property
+    def n_required(self) -> int:
+        """Number of edges that every graph has."""
+        return 0 if self.required is None else int((self.required != 0).sum())
+
+    def counting(self, required: Tensor, Z: Tensor, mask: Tensor | None = None) -> Self:
+        """The same path, whose numbers of edges count those required (p, p), on average over contexts.
+
+        Networks learn graphs without them. Losses stay those of what was learned.
+        """
+        learned, points = replace(self, required=None), list(self.points)
+        if not self.varies:
+            Z, mask = Z[:1], None
+        for index in without_first(points):
+            point, refit = points[index], points[index].refit
+            (n_edges,) = numbers_of_edges(learned.at(Shrunken(index)).graphs(Z, mask), [0.0], required)
+            if refit is not None:
+                W = learned.at(Refitted(index, 0.0)).graphs(Z, mask)
+                curve = replace(refit.curve, n_edges=numbers_of_edges(W, refit.curve.cuts, required))
+                refit = replace(refit, curve=curve)
+            points[index] = replace(point, n_edges=n_edges, refit=refit)
+        return replace(self, points=tuple(points))
+
     def select(self, n_edges: float | None = None, l1_budget: float | None = None) -> Self:
         """The same path at a number of edges, or at the budget nearest to a given one."""
         if n_edges is not None:
             most = max(self.points[i].n_edges for i in without_first(self.points))
-            if not is_number(n_edges, 0, most):
+            fewest = self.n_required
+            if not is_number(n_edges, fewest, most):
+                least = ", the number of required edges," if fewest else ""
                 raise InvalidParameterError(
-                    f"n_edges must be from 0 to {most:.1f}, the densest point. Got {shown(n_edges)}."
+                    f"n_edges must be from {fewest}{least} to {most:.1f}, the densest point. Got {shown(n_edges)}."
                 )
-            return self.at(selection.with_n_edges(self.points, n_edges, self.selected))
+            return self.at(selection.with_n_edges(self.points, n_edges, self.selected, fewest))
         if l1_budget is None or not is_number(l1_budget, 0):
             raise InvalidParameterError(f"l1_budget must be 0 or more. Got {shown(l1_budget)} instead.")
         return self.at(selection.nearest_budget(self.points, l1_budget))
