@@ -387,7 +387,7 @@ def _learn_cycles(
         values = found[name].astype(np.float64)
         values = values[np.isfinite(values)]
         low, high = (values.min(), values.max()) if len(values) else (0.0, 0.0)
-        if high >= low + period and name not in dates:
+        if high > low + period and name not in dates:  # both ends of a circle may be there, such as -180 and 180 degrees
             warnings.warn(
                 f"Context column '{name}' goes from {low:g} to {high:g}, beyond one period of {period:g}, as the 'cyclic' "
                 f"parameter has it: {low:g} and {low + period:g} count as the same. If that is meant, pass the remainder, "
