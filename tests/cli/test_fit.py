@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 
 from contextualdag import BootstrapDAG, ClusteredDAG, ContextualDAG, FixedDAG, files
 from contextualdag.cli import app, fit
+from contextualdag.cli.fit_summary import path_rows
 from contextualdag.datasets import make_varying_dag
 from contextualdag.estimators import load_model, poor_fit, resamples
 from contextualdag.estimators.summary import in_words
@@ -33,6 +34,15 @@ def table():
     frame = pd.DataFrame(data.X, columns=["mood", "sleep", "stress"]).assign(age=data.Z)
     rng = np.random.default_rng(0)
     return frame.assign(site=rng.integers(1, 3, N), name=[f"person {i}" for i in range(N)])
+
+
+@pytest.fixture(scope="module")
+def dense():
+    """Many weak edges and a few strong ones."""
+    rng = np.random.default_rng(0)
+    W = np.triu(rng.choice([0.05, 0.1, 0.15, 0.9], size=(8, 8), p=[0.3, 0.3, 0.3, 0.1]), 1)
+    X = np.linalg.solve(np.eye(8) - W.T, rng.standard_normal((4000, 8)).T).T
+    return pd.DataFrame(X, columns=list("abcdefgh"))
 
 
 @pytest.fixture(autouse=True)
@@ -106,6 +116,35 @@ def test_the_score_is_that_of_the_rows_that_the_fit_held_out():
     loss = ((centred - centred @ W) ** 2).mean() / rest.var(0).mean()
     assert loss == pytest.approx(summary["path"][summary["selected"]]["refit_loss"], rel=1e-5)
     assert summary["explained_variance_held_out"] == pytest.approx(model.score(held_out))
+
+
+@pytest.mark.parametrize("arguments", [["--noise", "equal", "--selection", "explained"], ["--noise", "unequal"]])
+def test_the_path_agrees_with_the_graphs(arguments, dense):
+    dense.to_csv("dense.csv", index=False)
+    result = invoke("dense.csv", "--method", "fixed", *arguments, "--out", "m")
+    assert result.exit_code == 0, result.output
+    said = re.search(r"Graphs have (\d+) edges", result.stdout)[1]
+    path = result.stdout.partition("Path")[2].partition("Graphs have")[0].splitlines()
+    (selected,) = [line.split() for line in path if "selected" in line]
+    assert selected[-2] == f"{said}.0"
+    budgets = [float(line.split()[0]) for line in path if re.match(r" +\d", line)]
+    assert len(budgets) > 5
+    assert budgets == sorted(budgets, reverse=True)
+
+
+def test_a_point_that_came_in_later_is_shown_where_its_budget_is():
+    point = {"n_edges": 5.0, "validation_loss": 1.0, "refit_loss": 0.9, "refit_edges": 4.0}
+    path = [point | {"l1_budget": budget} for budget in (3.0, 1.0, 2.0, 0.0)]
+    path[3] |= {"refit_loss": None, "refit_edges": None}
+    chosen = {"refitted": True, "n_edges": 2.0, "loss": 0.95}
+    rows = path_rows({"path": path, "selected": 1, "chosen": chosen, "edges": {"mean": 2.0}})
+    assert [row[0] for row in rows] == ["3", "2", "1", "0"]
+    assert rows[1] == ("2", "5.0", "1.0000", "0.9000", "4.0", "")
+    assert rows[2] == ("1", "5.0", "1.0000", "0.9500", "2.0", "selected")
+    assert rows[3][3:] == ("", "", "")
+    chosen |= {"n_edges": 4.0}  # the refit's own cut
+    rows = path_rows({"path": path, "selected": 1, "chosen": chosen, "edges": {"mean": 3.9}})
+    assert rows[2][3:] == ("0.9000", "3.9", "selected")
 
 
 def test_too_few_rows_for_a_score(table):
