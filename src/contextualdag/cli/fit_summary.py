@@ -142,10 +142,11 @@ def show(summary: dict[str, Any]) -> None:
 def path_rows(summary: dict[str, Any]) -> list[tuple[str, ...]]:
     """The path as rows of a table, from the largest budget to the smallest, with what is selected of it.
 
-    A refit keeps fewer edges than its point has, and the selected graphs may have fewer still: then the others explain hardly
-    more. So the last columns of the selected point are of the graphs that the model has.
+    A refit keeps fewer edges than its point has, and the selected graphs may have fewer still: then the others explain
+    hardly more. So the last columns of the selected point are of the graphs that the model has.
     """
-    rows, chosen = [], summary["chosen"]
+    chosen = summary["chosen"]
+    rows: list[tuple[str, ...]] = []
     by_budget = sorted(enumerate(summary["path"]), key=lambda pair: -pair[1]["l1_budget"])  # a point may come in later
     for index, point in by_budget:
         loss, kept, selected = point["refit_loss"], point["refit_edges"], index == summary["selected"]
