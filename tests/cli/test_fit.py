@@ -132,6 +132,22 @@ def test_the_path_agrees_with_the_graphs(arguments, dense):
     assert budgets == sorted(budgets, reverse=True)
 
 
+def test_edges_that_explain_a_share(dense, tmp_path):
+    dense.to_csv("dense.csv", index=False)
+    arguments = ("dense.csv", "--method", "fixed", "--noise", "equal")
+    result = invoke(*arguments, "--explained", 0.8, "--out", "fewer")
+    assert result.exit_code == 0, result.output
+    assert invoke(*arguments, "--out", "all").exit_code == 0
+    fewer, every = load_model("fewer"), load_model("all")
+    np.testing.assert_array_equal(fewer.graph_, every.select(explained=0.8).graph_)
+    n_all, n_fewer = ((model.graph_ != 0).sum() for model in (every, fewer))
+    assert f"Graphs have {n_fewer} edges (selection: 'explained', 0.8;" in result.stdout
+    said = f"{n_all} edges predict best; the {n_fewer} strongest, which these graphs have, explain 80 % of it."
+    assert said in result.stdout
+    for model, sentence in (("fewer", said), ("all", f"{n_all} edges predict best; the ")):
+        assert sentence in CliRunner().invoke(app, ["summary", model]).stdout
+
+
 def test_a_point_that_came_in_later_is_shown_where_its_budget_is():
     point = {"n_edges": 5.0, "validation_loss": 1.0, "refit_loss": 0.9, "refit_edges": 4.0}
     path = [point | {"l1_budget": budget} for budget in (3.0, 1.0, 2.0, 0.0)]
@@ -330,6 +346,17 @@ def test_parquet(table):
         (["--method", "fixed", "--acyclicity", "order"], "--acyclicity: This option is for --method contextual."),
         (["--method", "fixed", "--members", "2"], "--members: This option is for --method contextual."),
         (["--context", "age", "--members", "0"], "--members"),
+        (
+            ["--context", "age", "--explained", "0"],
+            "--explained: A share above 0, up to 1, was expected, such as 0.9. Got 0.",
+        ),
+        (["--context", "age", "--explained", "90"], "--explained: A share above 0, up to 1, was expected"),
+        (["--context", "age", "--explained", "nan"], "--explained: A share above 0, up to 1, was expected"),
+        (["--context", "age", "--explained", "0.9", "--edges", "2"], "--explained: Give --edges or --explained, not both."),
+        (
+            ["--context", "age", "--explained", "0.9", "--selection", "min"],
+            "--explained: Give --selection or --explained, not",
+        ),
         (["--context", "age", "--bootstrap", "1"], "--bootstrap: At least 2 halves of the rows are needed. Got 1."),
         (["--context", "age", "--bootstrap", "0"], "--bootstrap: At least 2 halves of the rows are needed. Got 0."),
         (["--context", "age", "--scheduler", "tcp://here:1"], "--scheduler: This option is for --bootstrap, which is not"),

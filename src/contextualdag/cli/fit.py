@@ -79,6 +79,10 @@ def fit(
             "nine tenths of what all explain.",
         ),
     ] = None,
+    explained: Annotated[
+        float | None,
+        typer.Option(metavar="SHARE", help="As --selection explained, with another share than nine tenths, up to 1."),
+    ] = None,
     edges: Annotated[
         float | None, typer.Option(min=0, metavar="N", help="Select graphs with N edges on average instead.")
     ] = None,
@@ -201,6 +205,14 @@ def fit(
             raise typer.BadParameter(f"This option is for --method {ONLY[name]}.", param_hint=f"--{name.replace('_', '-')}")
     if selection is not None and edges is not None:
         raise typer.BadParameter("Give --selection or --edges, not both.", param_hint="--edges")
+    if explained is not None:
+        if selection is not None or edges is not None:
+            other = "--edges" if selection is None else "--selection"
+            raise typer.BadParameter(f"Give {other} or --explained, not both.", param_hint="--explained")
+        if not 0 < explained <= 1:
+            raise typer.BadParameter(
+                f"A share above 0, up to 1, was expected, such as 0.9. Got {explained:g}.", param_hint="--explained"
+            )
     if bootstrap is not None and bootstrap < 2:
         raise typer.BadParameter(f"At least 2 halves of the rows are needed. Got {bootstrap}.", param_hint="--bootstrap")
     for value, option in ((scheduler, "--scheduler"), (jobs, "--jobs")):
@@ -210,7 +222,8 @@ def fit(
         raise typer.BadParameter("The workers of --scheduler fit the halves; leave one of the two out.", param_hint="--jobs")
     if not 0 < validation_fraction < 1:
         raise typer.BadParameter("A number between 0 and 1 was expected.", param_hint="--validation-fraction")
-    settings |= {"selection": edges if edges is not None else selection or "relaxed"}
+    share = None if explained is None else ("explained", explained)
+    settings |= {"selection": share or (edges if edges is not None else selection or "relaxed")}
     settings |= {
         "noise": noise,
         "robust": not no_robust,

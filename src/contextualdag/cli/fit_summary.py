@@ -117,7 +117,10 @@ def show(summary: dict[str, Any]) -> None:
     show_table(("budget", "edges", "validation loss", "after refit", "edges kept", ""), path_rows(summary), title="Path")
     edges, how = summary["edges"], summary["selection"]
     span = "" if edges["fewest"] == edges["most"] else f" on average, from {edges['fewest']} to {edges['most']}"
-    selection = f"'{how}'" if isinstance(how, str) else f"{how:g} edges"
+    if isinstance(how, tuple):
+        selection = f"'{how[0]}', {how[1]:g}"
+    else:
+        selection = f"'{how}'" if isinstance(how, str) else f"{how:g} edges"
     count = f"{edges['mean']:.3g} edge{'' if edges['mean'] == 1 else 's'}"
     say(f"Graphs have {count}{span} (selection: {selection}; graphs --edges shows other points).")
     if not edges["most"]:

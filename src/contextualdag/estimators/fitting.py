@@ -418,7 +418,7 @@ def n_folds(model: "GraphEstimator") -> int:
 def _check_n_edges(model: "GraphEstimator", n_nodes: int) -> None:
     """Raise if more edges are asked for than a graph of so many nodes can have."""
     most = n_nodes * (n_nodes - 1) // 2
-    if not isinstance(model.selection, str) and model.selection > most:
+    if not isinstance(model.selection, str | tuple) and model.selection > most:
         raise InvalidParameterError(
             f"The 'selection' parameter of {type(model).__name__} asks for {model.selection:g} edges, but a graph of "
             f"{n_nodes} variables has {most} at most."

@@ -12,7 +12,8 @@ from contextualdag.network import ACTIVATIONS
 from contextualdag.projection import LogDet, Order
 from contextualdag.projection.ordering import TRAINING_STARTS
 from contextualdag.training.path import BUDGETS
-from contextualdag.training.problem import NetworkSettings
+from contextualdag.training.problem import GroupSettings, NetworkSettings
+from contextualdag.training.selection import NEARLY_ALL
 from contextualdag.training.trainer import TrainingSettings
 from contextualdag.transforms import NONE, check_transform
 
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
 MEMBERS, MANY_MEMBERS, FEW_ROWS = 3, 5, 1000  # of an ensemble, and the number of rows below which there are more
 NOISES = ("auto", "equal", "unequal")
 INTERCEPTS = ("contextual", "constant", "none")
-SELECTIONS = ("relaxed", "min", "1se", "explained")
+EXPLAINED = "explained"
+SELECTIONS = ("relaxed", "min", "1se", EXPLAINED)
+Selection = str | float | tuple[str, float]  # as a parameter
 # In training one start recovers graphs as well as the three of the layer alone, at half the cost.
 ACYCLICITIES: dict[str, Order | LogDet] = {"order": Order(starts=TRAINING_STARTS), "logdet": LogDet()}
 
@@ -64,8 +67,11 @@ def check(model: "GraphEstimator", holds: bool, name: str, expected: str) -> Non
 
 def check_shared_parameters(model: "GraphEstimator") -> None:
     """Check the parameters that all estimators have."""
-    selected = is_one_of(model.selection, SELECTIONS) or is_number(model.selection, 0)
-    check(model, selected, "selection", "'relaxed', 'min', '1se', 'explained' or a number of edges")
+    selected = is_one_of(model.selection, SELECTIONS) or is_number(model.selection, 0) or _is_share(model.selection)
+    expected = (
+        "'relaxed', 'min', '1se', 'explained', ('explained', share) with a share above 0, up to 1, or a number of edges"
+    )
+    check(model, selected, "selection", expected)
     check(model, is_one_of(model.intercept, INTERCEPTS), "intercept", f"one of {list(INTERCEPTS)}")
     check(model, is_one_of(model.noise, NOISES), "noise", f"one of {list(NOISES)}")
     check(model, is_flag(model.robust), "robust", "True or False")
@@ -77,6 +83,24 @@ def check_shared_parameters(model: "GraphEstimator") -> None:
     check(model, isinstance(model.device, str), "device", "'auto' or the name of a device")
     share = is_number(model.validation_fraction, 0, 1, low_open=True, high_open=True)
     check(model, share, "validation_fraction", "a float in (0, 1)")
+
+
+def _is_share(value: Any) -> bool:
+    pair = isinstance(value, tuple) and len(value) == 2 and value[0] == EXPLAINED
+    return pair and is_number(value[1], 0, 1, low_open=True)
+
+
+def share_to_explain(selection: Selection) -> float | None:
+    """The share that a parameter `selection` wants explained; None if that is not what it asks for."""
+    if isinstance(selection, tuple):
+        return float(selection[1])
+    return NEARLY_ALL if selection == EXPLAINED else None
+
+
+def selection_settings(selection: Selection) -> dict[str, Any]:
+    """A parameter `selection` as the recipe takes it."""
+    share = share_to_explain(selection)
+    return {"selection": selection} if share is None else {"selection": EXPLAINED, "explained": share}
 
 
 def _check_periods(model: "GraphEstimator") -> None:
@@ -137,7 +161,7 @@ def network_settings(model: "ContextualDAG | SortedDAG", acyclicity: Order | Log
     has_few_rows = n_rows is not None and n_rows < FEW_ROWS
     return NetworkSettings(
         acyclicity=acyclicity,
-        selection=model.selection,
+        **selection_settings(model.selection),
         n_members=(MANY_MEMBERS if has_few_rows else MEMBERS) if isinstance(model.n_members, str) else model.n_members,
         cross_fit=bool(model.cross_fit),
         structure=model.structure,
@@ -150,6 +174,15 @@ def network_settings(model: "ContextualDAG | SortedDAG", acyclicity: Order | Log
     )
 
 
-def scaled_penalties(penalties: Sequence[float] | None, x_scale: float) -> tuple[float, ...] | None:
-    """Penalties for X divided by `x_scale`, falling."""
-    return None if penalties is None else tuple(float(value) / x_scale**2 for value in sorted(penalties, reverse=True))
+def group_settings(model: Any, x_scale: float, **clusters: Any) -> GroupSettings:
+    """The parameters of estimators without networks, as the recipe takes them, for X divided by `x_scale`."""
+    penalties = None
+    if model.penalties is not None:
+        penalties = tuple(float(value) / x_scale**2 for value in sorted(model.penalties, reverse=True))
+    return GroupSettings(
+        **selection_settings(model.selection),
+        penalties=penalties,
+        n_penalties=model.n_penalties,
+        cut=float(model.cut),
+        **clusters,
+    )
