@@ -132,6 +132,29 @@ def test_the_path_agrees_with_the_graphs(arguments, dense):
     assert budgets == sorted(budgets, reverse=True)
 
 
+def test_warnings_can_be_left_out(dense):
+    dense[list("abc")].assign(d=dense.a - dense.b, id=range(len(dense))).to_csv("tied.csv", index=False)
+    arguments = (
+        "tied.csv",
+        "--method",
+        "fixed",
+        "--noise",
+        "equal",
+        "--groups",
+        "id",
+        "--out",
+        "m",
+        "--overwrite",
+        "--quiet",
+    )
+    loud = invoke(*arguments)
+    assert loud.exit_code == 0, loud.output
+    assert "another value in every row" in loud.stderr
+    assert "linear function of the others" in loud.stderr
+    silent = invoke(*arguments, "--no-warnings")
+    assert (silent.exit_code, silent.stderr) == (0, "")
+
+
 def test_edges_that_explain_a_share(dense, tmp_path):
     dense.to_csv("dense.csv", index=False)
     arguments = ("dense.csv", "--method", "fixed", "--noise", "equal")

@@ -176,6 +176,12 @@ def fit(
     decimal: DecimalOption = ".",
     overwrite: OverwriteOption = False,
     quiet: QuietOption = False,
+    no_warnings: Annotated[
+        bool,
+        typer.Option(
+            "--no-warnings", help="Show no warnings during the fit; the summary still says if it should not be used."
+        ),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
     """Learn the graphs of a table and save the model.
@@ -274,14 +280,15 @@ def fit(
         from contextualdag.estimators.fitting import n_folds
         from contextualdag.estimators.groups import fewest_groups
 
-        if not of_rows.check_groups(chosen.more["groups"], fewest_groups(n_folds(model)), data):
-            del chosen.more["groups"]
+        with _warnings_as_lines(no_warnings):
+            if not of_rows.check_groups(chosen.more["groups"], fewest_groups(n_folds(model)), data):
+                del chosen.more["groups"]
     if bootstrap is not None:
         from contextualdag.estimators import BootstrapDAG
 
         model = BootstrapDAG(model, n_resamples=bootstrap, n_jobs=jobs, scheduler=scheduler, verbose=not quiet)
     begun = time.monotonic()
-    with _warnings_as_lines():
+    with _warnings_as_lines(no_warnings):
         _fit_and_save(model, chosen, out, overwrite, quiet)
     summary = summarise(model, chosen, out, time.monotonic() - begun)
     if as_json:
@@ -370,13 +377,16 @@ def _count_in_file(model: "GraphEstimator", data: FitData) -> None:
 
 
 @contextlib.contextmanager
-def _warnings_as_lines() -> Iterator[None]:
-    """Show warnings of the library as lines on stderr."""
+def _warnings_as_lines(none_of_ours: bool) -> Iterator[None]:
+    """Show warnings as lines on stderr; or those of other libraries only."""
+    from contextualdag.errors import ContextualDAGWarning
 
     def show(message: Warning | str, *_: object, **__: object) -> None:
         say(f"Warning: {message}", err=True)
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
+        if none_of_ours:
+            warnings.simplefilter("ignore", ContextualDAGWarning)
         warnings.showwarning = show
         yield

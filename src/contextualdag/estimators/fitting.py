@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from contextualdag.checks import find_device, listed
 from contextualdag.contexts import ContextEncoder, ContextSummary
-from contextualdag.errors import InvalidInputError, InvalidParameterError
+from contextualdag.errors import ContextualDAGWarning, InvalidInputError, InvalidParameterError
 from contextualdag.estimators.experiments import Known, complete, read_known, rows_that_count, with_flags_as_tables
 from contextualdag.estimators.groups import check_number, read_groups
 from contextualdag.estimators.imputation import IMPUTE, check_enough_observed, check_some_observed, filled_by_context
@@ -452,7 +452,7 @@ def _varying_columns(X: Array, names: list[str]) -> Flags:
         )
     if not varies.all():
         constant = [name for name, moves in zip(names, varies, strict=True) if not moves]
-        warnings.warn(f"Columns of X that do not vary get no edges: {constant}.", UserWarning, stacklevel=5)
+        warnings.warn(f"Columns of X that do not vary get no edges: {constant}.", ContextualDAGWarning, stacklevel=5)
     return varies
 
 
@@ -465,7 +465,7 @@ def _warn_of_spreads(X: Array, varies: Flags, names: list[str]) -> None:
             f"The standard deviations of the columns of X differ by a factor of {spreads[most] / spreads[least]:.0e}, from "
             f"'{names[least]}' to '{names[most]}', and noise='equal' means noise of one size in all of them. Use "
             "noise='auto', or give them in units that are alike.",
-            UserWarning,
+            ContextualDAGWarning,
             stacklevel=5,
         )
 
@@ -483,6 +483,6 @@ def _warn_of_functions(X: Array, varies: Flags, names: list[str]) -> None:
         warnings.warn(
             f"Each of these columns of X is a linear function of the others of them: {exact}. Edges among them mean little; "
             "leave one out.",
-            UserWarning,
+            ContextualDAGWarning,
             stacklevel=5,
         )

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from contextualdag.checks import shown
 from contextualdag.columns import is_missing, vector
-from contextualdag.errors import InvalidInputError
+from contextualdag.errors import ContextualDAGWarning, InvalidInputError
 from contextualdag.training.resampling import group_numbers
 
 FEWEST_ROWS, FEWEST_GROUPS = 20, 4  # that can be divided into halves, each with rows to train on and rows held out
@@ -33,7 +33,7 @@ def read_groups(groups: Any, n: int, has_validation_set: bool) -> Tensor | None:
     if n > 1 and int(numbers.max()) + 1 == n:
         warnings.warn(
             f"groups has as many groups as rows ({n}), so they change nothing. Give rows that belong together one value.",
-            UserWarning,
+            ContextualDAGWarning,
             stacklevel=5,
         )
         return None
