@@ -386,7 +386,12 @@ def test_parquet(table):
         (["--context", "age", "--validation-fraction", "1"], "between 0 and 1"),
         (["--context", "age", "--device", "gpu"], "--device: There is no device 'gpu'."),
         (["--context", "age,,site"], "Comma-separated names were expected. Got 'age,,site'."),
-        (["--context", "age", "--method", "best"], "'best'"),
+        (["--context", "age", "--method", "best"], "'--method': 'best' is not one of 'contextual', 'fixed', 'clustered'."),
+        (
+            ["--context", "age", "--structure", "common_order"],
+            "'--structure': 'common_order' is not one of 'auto', 'constant',",
+        ),
+        (["--context", "age", "--structure", "common_order"], "'varying'. Did you mean 'common-order'?"),
         (["--context", "age", "--cyclic", "age"], "A name and its period were expected, such as hour=24. Got 'age'."),
         (["--context", "age", "--cyclic", "agee=24"], "'agee' is not in --context. Did you mean 'age'? It has: 'age'."),
         (["--context", "age", "--transform", "mood"], "such as crp=log, or one word, auto or none, for all. Got 'mood'."),

@@ -291,7 +291,7 @@ class ContextualDAG(GraphEstimator):
     def _check_parameters(self) -> None:
         known = isinstance(self.acyclicity, Order | LogDet) or is_one_of(self.acyclicity, ACYCLICITIES)
         check_network_parameters(self, ("auto", *STRUCTURES))
-        check(self, known, "acyclicity", "'order', 'logdet', an Order or a LogDet")
+        check(self, known, "acyclicity", "'order', 'logdet', an Order or a LogDet", list(ACYCLICITIES))
 
     def _settings(self, x_scale: float, n_rows: int | None = None) -> NetworkSettings:
         acyclicity = ACYCLICITIES[self.acyclicity] if isinstance(self.acyclicity, str) else self.acyclicity

@@ -482,7 +482,8 @@ def _warn_of_functions(X: Array, varies: Flags, names: list[str]) -> None:
         exact = [names[column] for column in columns[involved]]
         warnings.warn(
             f"Each of these columns of X is a linear function of the others of them: {exact}. Edges among them mean little; "
-            "leave one out.",
+            "leave one out. contextualdag check, or contextualdag.diagnostics.check_table, also finds columns that others "
+            "determine together with the context, or nearly.",
             ContextualDAGWarning,
             stacklevel=5,
         )

@@ -1,7 +1,7 @@
 """What the parameters of the estimators may be, and the settings that they become."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -60,9 +60,15 @@ PAPER_GROUPS: dict[str, Any] = {
 }
 
 
-def check(model: "GraphEstimator", holds: bool, name: str, expected: str) -> None:
-    """Raise unless a parameter of an estimator is as expected."""
-    require(holds, name, type(model).__name__, expected, getattr(model, name))
+def check(model: "GraphEstimator", holds: bool, name: str, expected: str, known: Sequence[str] = ()) -> None:
+    """Raise unless a parameter of an estimator is as expected; of `known` names the nearest is suggested."""
+    require(holds, name, type(model).__name__, expected, getattr(model, name), known)
+
+
+def check_name(model: "GraphEstimator", name: str, known: Iterable[str]) -> None:
+    """Raise unless a parameter of an estimator is one of the known names."""
+    names = list(known)
+    check(model, is_one_of(getattr(model, name), names), name, f"one of {names}", names)
 
 
 def check_shared_parameters(model: "GraphEstimator") -> None:
@@ -71,12 +77,12 @@ def check_shared_parameters(model: "GraphEstimator") -> None:
     expected = (
         "'relaxed', 'min', '1se', 'explained', ('explained', share) with a share above 0, up to 1, or a number of edges"
     )
-    check(model, selected, "selection", expected)
-    check(model, is_one_of(model.intercept, INTERCEPTS), "intercept", f"one of {list(INTERCEPTS)}")
-    check(model, is_one_of(model.noise, NOISES), "noise", f"one of {list(NOISES)}")
+    check(model, selected, "selection", expected, SELECTIONS)
+    check_name(model, "intercept", INTERCEPTS)
+    check_name(model, "noise", NOISES)
     check(model, is_flag(model.robust), "robust", "True or False")
     _check_periods(model)
-    check(model, is_one_of(model.missing, MISSING), "missing", f"one of {list(MISSING)}")
+    check_name(model, "missing", MISSING)
     check_transform(model.get_params(deep=False)["transform"], type(model).__name__)
     seed = model.random_state
     check(model, seed is None or (is_integer(seed) and seed >= 0), "random_state", "None or an integer of at least 0")
@@ -115,13 +121,13 @@ def _check_periods(model: "GraphEstimator") -> None:
 def check_network_parameters(model: "ContextualDAG | SortedDAG", structures: Sequence[str]) -> None:
     """Check the parameters of estimators with networks."""
     check_shared_parameters(model)
-    check(model, is_one_of(model.structure, structures), "structure", f"one of {list(structures)}")
+    check_name(model, "structure", structures)
     widths = isinstance(model.hidden_layers, Sequence) and all(is_count(width) for width in model.hidden_layers)
     check(model, widths, "hidden_layers", "a sequence of positive integers")
-    check(model, is_one_of(model.activation, ACTIVATIONS), "activation", f"one of {sorted(ACTIVATIONS)}")
+    check_name(model, "activation", sorted(ACTIVATIONS))
     share = model.dropout == "auto" if isinstance(model.dropout, str) else is_number(model.dropout, 0, 1, high_open=True)
     check(model, share, "dropout", "'auto' or a number in [0, 1)")
-    check(model, is_one_of(model.budgets, BUDGETS), "budgets", f"one of {sorted(BUDGETS)}")
+    check_name(model, "budgets", sorted(BUDGETS))
     members = model.n_members == "auto" if isinstance(model.n_members, str) else is_count(model.n_members)
     check(model, members, "n_members", "'auto' or an integer of at least 1")
     for name in ("n_budgets", "max_epochs", "patience"):
