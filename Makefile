@@ -3,11 +3,16 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 DOCS_INSTALLED := .venv/.installed-docs
+DOORS_INSTALLED := .venv-doors/.installed
+define NEEDS_PYTHON
+@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+  { echo "contextualdag needs Python 3.11 or newer; $(PYTHON) is older. Try: make PYTHON=python3.12"; exit 1; }
+endef
 # Processes for the tests, each with one thread: one per core, up to eight. Whole files go to one process, in the order of
 # collection, so that the models their tests share are fitted once.
 PARALLEL := -n auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo test test-quick test-long test-gpu attack release check format bench docs clean
+.PHONY: demo test test-quick test-long test-gpu test-doors attack release check format bench docs clean
 
 demo: $(INSTALLED)
 	$(BIN)/contextualdag demo
@@ -25,6 +30,10 @@ test-long: $(INSTALLED)
 
 test-gpu: $(INSTALLED)
 	$(BIN)/python -m pytest -m gpu $(ARGS)
+
+# lingam and DoWhy need an older SciPy than the other packages, so they have an environment of their own.
+test-doors: $(DOORS_INSTALLED)
+	.venv-doors/bin/python -m pytest tests/estimators/test_doors.py $(ARGS)
 
 # The short form of the attacks, a minute or two. `make attack ARGS="--minutes 60"` before a release.
 ARGS_OF_ATTACK := $(or $(ARGS),--short)
@@ -53,8 +62,7 @@ docs: $(DOCS_INSTALLED)
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 
 $(INSTALLED): pyproject.toml constraints.txt
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-	  { echo "contextualdag needs Python 3.11 or newer; $(PYTHON) is older. Try: make PYTHON=python3.12"; exit 1; }
+	$(NEEDS_PYTHON)
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@
@@ -63,6 +71,12 @@ $(DOCS_INSTALLED): $(INSTALLED)
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[docs]'
 	touch $@
 
+$(DOORS_INSTALLED): pyproject.toml constraints.txt
+	$(NEEDS_PYTHON)
+	$(PYTHON) -m venv .venv-doors
+	.venv-doors/bin/pip install --quiet --constraint constraints.txt --editable '.[dev,doors]'
+	touch $@
+
 clean:
 	rm -rf docs/_build docs/gallery docs/generated
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-doors .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,18 +1,35 @@
 import pickle
 import subprocess
 import sys
+import warnings
 
+import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError as NotFittedErrorOfSklearn
 
 from contextualdag import FixedDAG, errors
-from contextualdag.errors import ContextualDAGError, NotFittedError
+from contextualdag.errors import ContextualDAGError, ContextualDAGWarning, NotFittedError
 
 
 def test_every_exception_is_ours():
     for name in errors.__all__:
-        assert issubclass(getattr(errors, name), ContextualDAGError)
+        assert issubclass(getattr(errors, name), ContextualDAGError | ContextualDAGWarning)
         assert getattr(errors, name).__doc__
+
+
+def test_warnings_of_data_and_fits_can_be_silenced_alone():
+    X = np.random.default_rng(0).standard_normal((100, 3))
+    X = np.hstack([X, X[:, :1] - X[:, 1:2], np.ones((100, 1)), np.arange(100)[:, None]])
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        FixedDAG(random_state=0).fit(X)
+    assert len(said) > 2
+    assert {one.category for one in said} == {ContextualDAGWarning}
+    assert all(one.filename == __file__ for one in said)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", category=ContextualDAGWarning)
+        FixedDAG(random_state=0).fit(X)
 
 
 def test_not_fitted_is_also_that_of_scikit_learn():

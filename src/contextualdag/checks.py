@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     import torch
 
 
-def require(holds: bool, name: str, owner: str, expected: str, got: object) -> None:
-    """Raise unless a parameter is as expected.
+def require(holds: bool, name: str, owner: str, expected: str, got: object, known: Sequence[str] = ()) -> None:
+    """Raise unless a parameter is as expected. Of `known` names the nearest is suggested.
 
     Examples
     --------
@@ -26,7 +26,8 @@ def require(holds: bool, name: str, owner: str, expected: str, got: object) -> N
     contextualdag.errors.InvalidParameterError: The 'patience' parameter of ContextualDAG must be an integer. Got 0 instead.
     """
     if not holds:
-        raise InvalidParameterError(f"The '{name}' parameter of {owner} must be {expected}. Got {shown(got)} instead.")
+        near = did_you_mean(got, known)
+        raise InvalidParameterError(f"The '{name}' parameter of {owner} must be {expected}. Got {shown(got)} instead.{near}")
 
 
 def shown(value: object, most: int = 200) -> str:

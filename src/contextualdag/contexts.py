@@ -30,7 +30,7 @@ from contextualdag.columns import (
     is_numeric,
 )
 from contextualdag.dates import days_since, first_day, is_day
-from contextualdag.errors import InvalidInputError, InvalidParameterError
+from contextualdag.errors import ContextualDAGWarning, InvalidInputError, InvalidParameterError
 from contextualdag.tables import (
     Array,
     category_levels,
@@ -392,7 +392,7 @@ def _learn_cycles(
                 f"Context column '{name}' goes from {low:g} to {high:g}, beyond one period of {period:g}, as the 'cyclic' "
                 f"parameter has it: {low:g} and {low + period:g} count as the same. If that is meant, pass the remainder, "
                 f"Z['{name}'] % {period:g}; otherwise correct the period.",
-                UserWarning,
+                ContextualDAGWarning,
                 stacklevel=7,
             )
         # Months are seen as 1 to 12 and angles as -180 to 180, if that is how they come.

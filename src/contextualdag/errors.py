@@ -1,9 +1,10 @@
-"""The exceptions of this library. Every message says what was wrong, what was expected and what was given."""
+"""The exceptions of this library, which say what was wrong, what was expected and what was given, and its warning."""
 
 from typing import TYPE_CHECKING, Any
 
 __all__ = [
     "ContextualDAGError",
+    "ContextualDAGWarning",
     "CyclicGraphError",
     "InvalidInputError",
     "InvalidParameterError",
@@ -17,6 +18,20 @@ __all__ = [
 
 class ContextualDAGError(Exception):
     """Base class of the exceptions that contextualdag raises on purpose."""
+
+
+class ContextualDAGWarning(UserWarning):
+    """What is likely a mistake in the data, or a fit that should not be relied on.
+
+    Warnings of other libraries have other classes, so these can be silenced alone.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from contextualdag.errors import ContextualDAGWarning
+    >>> with warnings.catch_warnings():
+    ...     warnings.filterwarnings("ignore", category=ContextualDAGWarning)
+    """
 
 
 class InvalidParameterError(ContextualDAGError, ValueError, TypeError):

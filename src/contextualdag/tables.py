@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from contextualdag.checks import listed, shown
 from contextualdag.columns import as_floats, check_meaning, columns, described, has_names, is_date, is_flags, is_numeric
-from contextualdag.errors import InvalidInputError
+from contextualdag.errors import ContextualDAGWarning, InvalidInputError
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -208,7 +208,7 @@ def _check_labels(left: Any, right: Any, name: str, other: str, depth: int) -> N
                 f"Rows of {name} and {other} are paired by position, but their indexes share labels of different rows, such "
                 f"as {elsewhere[0]}. If position is right, call reset_index(drop=True) on both; if not, align them by "
                 f"label: {align}.",
-                UserWarning,
+                ContextualDAGWarning,
                 stacklevel=depth,
             )
         return

@@ -267,10 +267,10 @@ def check_transform(value: Any, owner: str) -> None:
             is_name = isinstance(name, str) or type(name) is int  # others cannot be saved
             require(is_name, "transform", owner, "a dict of names or positions (int) of variables and transforms", name)
             expected = f"one of {list(TRANSFORMS)} for {shown(name)}"
-            require(is_one_of(transform, TRANSFORMS), "transform", owner, expected, transform)
+            require(is_one_of(transform, TRANSFORMS), "transform", owner, expected, transform, TRANSFORMS)
     else:
         expected = "'auto', 'none' or a dict of variables and transforms, such as {'crp': 'log'}"
-        require(is_one_of(value, (AUTO, NONE)), "transform", owner, expected, value)
+        require(is_one_of(value, (AUTO, NONE)), "transform", owner, expected, value, (AUTO, NONE))
 
 
 def _no_logarithm(name: str, what: str, values: Array, transform: str) -> str:

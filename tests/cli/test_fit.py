@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 
 from contextualdag import BootstrapDAG, ClusteredDAG, ContextualDAG, FixedDAG, files
 from contextualdag.cli import app, fit
+from contextualdag.cli.fit_summary import path_rows
 from contextualdag.datasets import make_varying_dag
 from contextualdag.estimators import load_model, poor_fit, resamples
 from contextualdag.estimators.summary import in_words
@@ -33,6 +34,15 @@ def table():
     frame = pd.DataFrame(data.X, columns=["mood", "sleep", "stress"]).assign(age=data.Z)
     rng = np.random.default_rng(0)
     return frame.assign(site=rng.integers(1, 3, N), name=[f"person {i}" for i in range(N)])
+
+
+@pytest.fixture(scope="module")
+def dense():
+    """Many weak edges and a few strong ones."""
+    rng = np.random.default_rng(0)
+    W = np.triu(rng.choice([0.05, 0.1, 0.15, 0.9], size=(8, 8), p=[0.3, 0.3, 0.3, 0.1]), 1)
+    X = np.linalg.solve(np.eye(8) - W.T, rng.standard_normal((4000, 8)).T).T
+    return pd.DataFrame(X, columns=list("abcdefgh"))
 
 
 @pytest.fixture(autouse=True)
@@ -106,6 +116,74 @@ def test_the_score_is_that_of_the_rows_that_the_fit_held_out():
     loss = ((centred - centred @ W) ** 2).mean() / rest.var(0).mean()
     assert loss == pytest.approx(summary["path"][summary["selected"]]["refit_loss"], rel=1e-5)
     assert summary["explained_variance_held_out"] == pytest.approx(model.score(held_out))
+
+
+@pytest.mark.parametrize("arguments", [["--noise", "equal", "--selection", "explained"], ["--noise", "unequal"]])
+def test_the_path_agrees_with_the_graphs(arguments, dense):
+    dense.to_csv("dense.csv", index=False)
+    result = invoke("dense.csv", "--method", "fixed", *arguments, "--out", "m")
+    assert result.exit_code == 0, result.output
+    said = re.search(r"Graphs have (\d+) edges", result.stdout)[1]
+    path = result.stdout.partition("Path")[2].partition("Graphs have")[0].splitlines()
+    (selected,) = [line.split() for line in path if "selected" in line]
+    assert selected[-2] == f"{said}.0"
+    budgets = [float(line.split()[0]) for line in path if re.match(r" +\d", line)]
+    assert len(budgets) > 5
+    assert budgets == sorted(budgets, reverse=True)
+
+
+def test_warnings_can_be_left_out(dense):
+    dense[list("abc")].assign(d=dense.a - dense.b, id=range(len(dense))).to_csv("tied.csv", index=False)
+    arguments = (
+        "tied.csv",
+        "--method",
+        "fixed",
+        "--noise",
+        "equal",
+        "--groups",
+        "id",
+        "--out",
+        "m",
+        "--overwrite",
+        "--quiet",
+    )
+    loud = invoke(*arguments)
+    assert loud.exit_code == 0, loud.output
+    assert "another value in every row" in loud.stderr
+    assert "linear function of the others" in loud.stderr
+    silent = invoke(*arguments, "--no-warnings")
+    assert (silent.exit_code, silent.stderr) == (0, "")
+
+
+def test_edges_that_explain_a_share(dense, tmp_path):
+    dense.to_csv("dense.csv", index=False)
+    arguments = ("dense.csv", "--method", "fixed", "--noise", "equal")
+    result = invoke(*arguments, "--explained", 0.8, "--out", "fewer")
+    assert result.exit_code == 0, result.output
+    assert invoke(*arguments, "--out", "all").exit_code == 0
+    fewer, every = load_model("fewer"), load_model("all")
+    np.testing.assert_array_equal(fewer.graph_, every.select(explained=0.8).graph_)
+    n_all, n_fewer = ((model.graph_ != 0).sum() for model in (every, fewer))
+    assert f"Graphs have {n_fewer} edges (selection: 'explained', 0.8;" in result.stdout
+    said = f"{n_all} edges predict best; the {n_fewer} strongest, which these graphs have, explain 80 % of it."
+    assert said in result.stdout
+    for model, sentence in (("fewer", said), ("all", f"{n_all} edges predict best; the ")):
+        assert sentence in CliRunner().invoke(app, ["summary", model]).stdout
+
+
+def test_a_point_that_came_in_later_is_shown_where_its_budget_is():
+    point = {"n_edges": 5.0, "validation_loss": 1.0, "refit_loss": 0.9, "refit_edges": 4.0}
+    path = [point | {"l1_budget": budget} for budget in (3.0, 1.0, 2.0, 0.0)]
+    path[3] |= {"refit_loss": None, "refit_edges": None}
+    chosen = {"refitted": True, "n_edges": 2.0, "loss": 0.95}
+    rows = path_rows({"path": path, "selected": 1, "chosen": chosen, "edges": {"mean": 2.0}})
+    assert [row[0] for row in rows] == ["3", "2", "1", "0"]
+    assert rows[1] == ("2", "5.0", "1.0000", "0.9000", "4.0", "")
+    assert rows[2] == ("1", "5.0", "1.0000", "0.9500", "2.0", "selected")
+    assert rows[3][3:] == ("", "", "")
+    chosen |= {"n_edges": 4.0}  # the refit's own cut
+    rows = path_rows({"path": path, "selected": 1, "chosen": chosen, "edges": {"mean": 3.9}})
+    assert rows[2][3:] == ("0.9000", "3.9", "selected")
 
 
 def test_too_few_rows_for_a_score(table):
@@ -291,13 +369,29 @@ def test_parquet(table):
         (["--method", "fixed", "--acyclicity", "order"], "--acyclicity: This option is for --method contextual."),
         (["--method", "fixed", "--members", "2"], "--members: This option is for --method contextual."),
         (["--context", "age", "--members", "0"], "--members"),
+        (
+            ["--context", "age", "--explained", "0"],
+            "--explained: A share above 0, up to 1, was expected, such as 0.9. Got 0.",
+        ),
+        (["--context", "age", "--explained", "90"], "--explained: A share above 0, up to 1, was expected"),
+        (["--context", "age", "--explained", "nan"], "--explained: A share above 0, up to 1, was expected"),
+        (["--context", "age", "--explained", "0.9", "--edges", "2"], "--explained: Give --edges or --explained, not both."),
+        (
+            ["--context", "age", "--explained", "0.9", "--selection", "min"],
+            "--explained: Give --selection or --explained, not",
+        ),
         (["--context", "age", "--bootstrap", "1"], "--bootstrap: At least 2 halves of the rows are needed. Got 1."),
         (["--context", "age", "--bootstrap", "0"], "--bootstrap: At least 2 halves of the rows are needed. Got 0."),
         (["--context", "age", "--scheduler", "tcp://here:1"], "--scheduler: This option is for --bootstrap, which is not"),
         (["--context", "age", "--validation-fraction", "1"], "between 0 and 1"),
         (["--context", "age", "--device", "gpu"], "--device: There is no device 'gpu'."),
         (["--context", "age,,site"], "Comma-separated names were expected. Got 'age,,site'."),
-        (["--context", "age", "--method", "best"], "'best'"),
+        (["--context", "age", "--method", "best"], "'--method': 'best' is not one of 'contextual', 'fixed', 'clustered'."),
+        (
+            ["--context", "age", "--structure", "common_order"],
+            "'--structure': 'common_order' is not one of 'auto', 'constant',",
+        ),
+        (["--context", "age", "--structure", "common_order"], "'varying'. Did you mean 'common-order'?"),
         (["--context", "age", "--cyclic", "age"], "A name and its period were expected, such as hour=24. Got 'age'."),
         (["--context", "age", "--cyclic", "agee=24"], "'agee' is not in --context. Did you mean 'age'? It has: 'age'."),
         (["--context", "age", "--transform", "mood"], "such as crp=log, or one word, auto or none, for all. Got 'mood'."),

@@ -176,6 +176,47 @@ def test_functions_of_other_columns(data):
     assert finding.severity == "warning"
 
 
+def test_functions_after_a_transform():
+    rng = np.random.default_rng(0)
+    z = rng.standard_normal(600)
+    X = pd.DataFrame(rng.standard_normal((600, 3)), columns=list("abc"))
+    Z = pd.DataFrame({"z": z})
+    finding = only(X.assign(crp=np.exp(X.a)), Z, "function of other columns")
+    assert (finding.severity, finding.columns) == ("serious", ("a", "crp"))
+    assert finding.message.endswith(" Values were judged as a fit transforms them: log of 'crp'.")
+    assert names(X.assign(crp=np.exp(X.a)), Z, transform="none").isdisjoint({"function of other columns"})
+    two = only(X.assign(crp=np.exp(X.a), crp2=np.exp(2 * X.a + 1)), Z, "function of other columns")
+    assert two.columns == ("a", "crp", "crp2")
+    assert only(X.assign(crp=np.exp(X.a + 0.5 * z)), Z, "function of other columns").columns == ("a", "crp")
+    # What is a function either way is named once.
+    both = only(X.assign(crp=np.exp(X.a), d=2 * X.a + 1), Z, "function of other columns")
+    assert both.columns == ("a", "crp", "d")
+    nearly = only(X.assign(crp=np.exp(X.a + 0.05 * rng.standard_normal(600))), Z, "nearly a function of others")
+    assert nearly.columns == ("a", "crp")
+    assert "log of 'crp'" in nearly.message
+    plain = only(X.assign(d=X.a + 0.05 * rng.standard_normal(600), e=np.exp(X.b)).drop(columns="b"), Z, nearly.name)
+    assert "log" not in plain.message
+    # A sum of skewed columns is one only as they are.
+    X = pd.DataFrame(np.exp(rng.standard_normal((600, 2))), columns=["ldl", "hdl"])
+    total = only(X.assign(total=X.sum(axis=1), mood=z**2), None, "function of other columns")
+    assert total.columns == ("ldl", "hdl", "total")
+    assert "log" not in total.message
+
+
+def test_functions_of_other_columns_and_the_context():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.standard_normal((600, 3)), columns=list("abc"))
+    Z = pd.DataFrame({"z": rng.standard_normal(600), "site": rng.choice(["north", "south"], 600)})
+    kind = "function of other columns and the context"
+    finding = only(X.assign(y=X.a * Z.z), Z, kind)
+    assert (finding.severity, finding.columns) == ("serious", ("y",))
+    assert only(X.assign(y=np.where(Z.site == "north", X.a, X.b)), Z, kind).columns == ("y",)
+    assert kind not in names(X.assign(y=X.a * Z.z + 0.01 * rng.standard_normal(600)), Z)
+    assert kind not in names(X.assign(y=X.a * Z.z), None)
+    # A linear function is one without the context.
+    assert kind not in names(X.assign(y=X.a - X.b), Z)
+
+
 def test_functions_of_the_context(data):
     finding = only(np.hstack([data.X, data.Z[:, :1] ** 2]), data.Z, "function of the context")
     assert (finding.severity, finding.columns) == ("serious", ("x6",))

@@ -10,7 +10,7 @@ import pytest
 import torch
 from matplotlib import pyplot as plt
 
-from contextualdag import FixedDAG, SortedDAG
+from contextualdag import ContextualDAG, FixedDAG, SortedDAG
 from contextualdag.diagnostics import check_model, check_table
 from contextualdag.errors import InvalidInputError, InvalidParameterError
 from tests.renamed import renamed, small_model
@@ -43,6 +43,29 @@ def test_selections(argument, value, fixed):
     with pytest.raises(InvalidParameterError, match=f"{argument} must be .* Got .*") as caught:
         fixed.select(**{argument: value})
     assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize(
+    ("parameter", "typo", "meant"),
+    [
+        ("structure", "common_order", "common-order"),
+        ("selection", "explaned", "explained"),
+        ("noise", "Equal", "equal"),
+        ("missing", "imput", "impute"),
+        ("acyclicity", "log-det", "logdet"),
+        ("activation", "rellu", "relu"),
+        ("transform", "auot", "auto"),
+        ("transform", {0: "normalscores"}, "normal-scores"),
+    ],
+)
+def test_a_typo_is_told_what_it_may_mean(parameter, typo, meant, X):
+    with pytest.raises(InvalidParameterError, match=f"'{parameter}' .* instead. Did you mean '{meant}'\\?$"):
+        ContextualDAG(**{parameter: typo}).fit(X, X[:, :1])
+
+
+def test_what_is_no_typo_is_told_no_other_name(X):
+    with pytest.raises(InvalidParameterError, match=r"'structure' .* Got 'fixed' instead\.$"):
+        ContextualDAG(structure="fixed").fit(X, X[:, :1])
 
 
 @pytest.mark.parametrize("quantile", [*NOT_NUMBERS, -0.1, 1.1])

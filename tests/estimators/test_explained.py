@@ -41,6 +41,31 @@ def test_as_a_selection(dense, data):
     assert np.array_equal(model.graph_, dense.select(explained=0.9).graph_)
 
 
+def test_another_share_as_a_selection(dense, data, tmp_path):
+    model = FixedDAG(noise="equal", selection=("explained", 0.8), random_state=0).fit(*data)
+    expected = dense.select(explained=0.8).graph_
+    assert np.array_equal(model.graph_, expected)
+    n_all, n_kept = (dense.graph_ != 0).sum(), (expected != 0).sum()
+    said = f"{n_all} edges predict best; the {n_kept} strongest, which these graphs have, explain 80 % of it."
+    assert said in remarks(model)
+    assert len(model.summary()) == n_kept
+    model.save(tmp_path / "model")
+    again = FixedDAG.load(tmp_path / "model")
+    assert again.selection == ("explained", 0.8)
+    assert np.array_equal(again.graph_, expected)
+    assert said in remarks(again)
+    assert not any("predict best" in text for text in remarks(again.select(n_edges=3)))
+
+
+NONE = [("explained", 0), ("explained", 1.1), ("explained",), ("relaxed", 0.5), ("explained", "1")]
+
+
+@pytest.mark.parametrize("selection", NONE)
+def test_selections_that_are_none(selection, data):
+    with pytest.raises(InvalidParameterError, match=r"'selection' parameter of FixedDAG must be .*\('explained', share\)"):
+        FixedDAG(selection=selection).fit(*data)
+
+
 def test_a_remark_says_how_many_are_enough(dense):
     (remark,) = [text for text in remarks(dense) if "predict best" in text]
     assert "nine tenths" in remark

@@ -79,6 +79,8 @@ def test_forgeries_are_refused_or_harmless(name, folders, tmp_path):
         (lambda m: m["solution"].update(points=[]), "points must be a path with budgets"),
         (lambda m: m["solution"]["selected"].update(index=99), "selected.index must be from 0"),
         (lambda m: m["solution"]["selected"].update(cut=2**64), "selected.cut must be a float"),
+        (lambda m: m["solution"]["selected"].update(whole=-1.0), "selected.whole must be None or a float from 0 to the cut"),
+        (lambda m: m["parameters"].update(selection=["explained", 2]), "'selection' parameter of ContextualDAG must be"),
         (lambda m: m["parameters"].update(patience=-1), "patience"),
         (lambda m: m["parameters"].update(tiers=[["p"]]), "tiers"),
         (lambda m: m["preparation"].update(names=["p", "p", "r"]), "names must be different texts"),

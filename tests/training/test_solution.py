@@ -60,7 +60,7 @@ def solution(request):
     return request.getfixturevalue(request.param)
 
 
-@pytest.mark.parametrize("selected", [Shrunken(1), Shrunken(2), Refitted(1, 0.3)])
+@pytest.mark.parametrize("selected", [Shrunken(1), Shrunken(2), Refitted(1, 0.3), Refitted(1, 0.3, 0.1)])
 def test_graphs_are_acyclic_and_come_back(solution, selected):
     solution = solution.at(selected)
     W = solution.graphs(Z)

@@ -54,6 +54,7 @@ def effects(
     from contextualdag.cli.contexts import context_from_options, load_model, require_context
     from contextualdag.cli.tables import table_bytes
     from contextualdag.cli.terminal import write_data
+    from contextualdag.errors import ContextualDAGWarning
 
     if do and (source is not None or target is not None or along is not None):
         raise typer.BadParameter("It takes no --source, --target or --along.", param_hint="--do")
@@ -68,7 +69,7 @@ def effects(
     if source is not None and source == target:
         raise typer.BadParameter(f"Two variables were expected. Got '{source}' twice.", param_hint="--target")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # directions that the data do not tell; said below
+        warnings.simplefilter("ignore", ContextualDAGWarning)  # directions that the data do not tell; said below
         if do:
             table = _means(loaded, context, do)
         elif along is not None and source is not None and target is not None:

@@ -79,6 +79,10 @@ def fit(
             "nine tenths of what all explain.",
         ),
     ] = None,
+    explained: Annotated[
+        float | None,
+        typer.Option(metavar="SHARE", help="As --selection explained, with another share than nine tenths, up to 1."),
+    ] = None,
     edges: Annotated[
         float | None, typer.Option(min=0, metavar="N", help="Select graphs with N edges on average instead.")
     ] = None,
@@ -172,6 +176,12 @@ def fit(
     decimal: DecimalOption = ".",
     overwrite: OverwriteOption = False,
     quiet: QuietOption = False,
+    no_warnings: Annotated[
+        bool,
+        typer.Option(
+            "--no-warnings", help="Show no warnings during the fit; the summary still says if it should not be used."
+        ),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
     """Learn the graphs of a table and save the model.
@@ -201,6 +211,14 @@ def fit(
             raise typer.BadParameter(f"This option is for --method {ONLY[name]}.", param_hint=f"--{name.replace('_', '-')}")
     if selection is not None and edges is not None:
         raise typer.BadParameter("Give --selection or --edges, not both.", param_hint="--edges")
+    if explained is not None:
+        if selection is not None or edges is not None:
+            other = "--edges" if selection is None else "--selection"
+            raise typer.BadParameter(f"Give {other} or --explained, not both.", param_hint="--explained")
+        if not 0 < explained <= 1:
+            raise typer.BadParameter(
+                f"A share above 0, up to 1, was expected, such as 0.9. Got {explained:g}.", param_hint="--explained"
+            )
     if bootstrap is not None and bootstrap < 2:
         raise typer.BadParameter(f"At least 2 halves of the rows are needed. Got {bootstrap}.", param_hint="--bootstrap")
     for value, option in ((scheduler, "--scheduler"), (jobs, "--jobs")):
@@ -210,7 +228,8 @@ def fit(
         raise typer.BadParameter("The workers of --scheduler fit the halves; leave one of the two out.", param_hint="--jobs")
     if not 0 < validation_fraction < 1:
         raise typer.BadParameter("A number between 0 and 1 was expected.", param_hint="--validation-fraction")
-    settings |= {"selection": edges if edges is not None else selection or "relaxed"}
+    share = None if explained is None else ("explained", explained)
+    settings |= {"selection": share or (edges if edges is not None else selection or "relaxed")}
     settings |= {
         "noise": noise,
         "robust": not no_robust,
@@ -261,14 +280,15 @@ def fit(
         from contextualdag.estimators.fitting import n_folds
         from contextualdag.estimators.groups import fewest_groups
 
-        if not of_rows.check_groups(chosen.more["groups"], fewest_groups(n_folds(model)), data):
-            del chosen.more["groups"]
+        with _warnings_as_lines(no_warnings):
+            if not of_rows.check_groups(chosen.more["groups"], fewest_groups(n_folds(model)), data):
+                del chosen.more["groups"]
     if bootstrap is not None:
         from contextualdag.estimators import BootstrapDAG
 
         model = BootstrapDAG(model, n_resamples=bootstrap, n_jobs=jobs, scheduler=scheduler, verbose=not quiet)
     begun = time.monotonic()
-    with _warnings_as_lines():
+    with _warnings_as_lines(no_warnings):
         _fit_and_save(model, chosen, out, overwrite, quiet)
     summary = summarise(model, chosen, out, time.monotonic() - begun)
     if as_json:
@@ -357,13 +377,16 @@ def _count_in_file(model: "GraphEstimator", data: FitData) -> None:
 
 
 @contextlib.contextmanager
-def _warnings_as_lines() -> Iterator[None]:
-    """Show warnings of the library as lines on stderr."""
+def _warnings_as_lines(none_of_ours: bool) -> Iterator[None]:
+    """Show warnings as lines on stderr; or those of other libraries only."""
+    from contextualdag.errors import ContextualDAGWarning
 
     def show(message: Warning | str, *_: object, **__: object) -> None:
         say(f"Warning: {message}", err=True)
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
+        if none_of_ours:
+            warnings.simplefilter("ignore", ContextualDAGWarning)
         warnings.showwarning = show
         yield

@@ -88,6 +88,7 @@ def summarise(model: "GraphEstimator", data: "FitData", out: Path, seconds: floa
         "edges": {"mean": float(n_edges.mean()), "fewest": int(n_edges.min()), "most": int(n_edges.max())},
         "explained_variance_held_out": model.held_out_score_ if math.isfinite(model.held_out_score_) else None,
         "selected": int(model.path_["selected"].to_numpy().argmax()),
+        "chosen": {name: value if math.isfinite(value) else None for name, value in model.chosen_.items()},
         "path": [{name: value if math.isfinite(value) else None for name, value in row.items()} for row in path],
         "seconds": round(seconds, 1),
     }
@@ -113,15 +114,13 @@ def show(summary: dict[str, Any]) -> None:
         say(f"Context ({len(summary['context'])}): {', '.join(dates.get(name, name) for name in summary['context'])}")
     if summary["left_out"]:
         say(f"Not used, because they are not numeric or have no name: {', '.join(summary['left_out'])}")
-    rows = []
-    for index, point in enumerate(summary["path"]):
-        refit = "" if point["refit_loss"] is None else f"{point['refit_loss']:.4f}"
-        numbers = (f"{point['l1_budget']:.3g}", f"{point['n_edges']:.1f}", f"{point['validation_loss']:.4f}", refit)
-        rows.append((*numbers, "selected" if index == summary["selected"] else ""))
-    show_table(("budget", "edges", "validation loss", "after refit", ""), rows, title="Path")
+    show_table(("budget", "edges", "validation loss", "after refit", "edges kept", ""), path_rows(summary), title="Path")
     edges, how = summary["edges"], summary["selection"]
     span = "" if edges["fewest"] == edges["most"] else f" on average, from {edges['fewest']} to {edges['most']}"
-    selection = f"'{how}'" if isinstance(how, str) else f"{how:g} edges"
+    if isinstance(how, tuple):
+        selection = f"'{how[0]}', {how[1]:g}"
+    else:
+        selection = f"'{how}'" if isinstance(how, str) else f"{how:g} edges"
     count = f"{edges['mean']:.3g} edge{'' if edges['mean'] == 1 else 's'}"
     say(f"Graphs have {count}{span} (selection: {selection}; graphs --edges shows other points).")
     if not edges["most"]:
@@ -141,3 +140,23 @@ def show(summary: dict[str, Any]) -> None:
     lines = {f"contextualdag {name} {shlex.quote(summary['model'])}": what for name, what in NEXT.items() if name in there}
     for line, what in lines.items():
         say(f"  {line:{max(map(len, lines))}}  {what}")
+
+
+def path_rows(summary: dict[str, Any]) -> list[tuple[str, ...]]:
+    """The path as rows of a table, from the largest budget to the smallest, with what is selected of it.
+
+    A refit keeps fewer edges than its point has, and the selected graphs may have fewer still: then the others explain
+    hardly more. So the last columns of the selected point are of the graphs that the model has.
+    """
+    chosen = summary["chosen"]
+    rows: list[tuple[str, ...]] = []
+    by_budget = sorted(enumerate(summary["path"]), key=lambda pair: -pair[1]["l1_budget"])  # a point may come in later
+    for index, point in by_budget:
+        loss, kept, selected = point["refit_loss"], point["refit_edges"], index == summary["selected"]
+        if selected and chosen["refitted"]:
+            loss = loss if chosen["n_edges"] == kept else chosen["loss"]
+            kept = summary["edges"]["mean"]
+        numbers = (f"{point['l1_budget']:.3g}", f"{point['n_edges']:.1f}", f"{point['validation_loss']:.4f}")
+        refit = ("" if loss is None else f"{loss:.4f}", "" if kept is None else f"{kept:.1f}")
+        rows.append((*numbers, *refit, "selected" if selected else ""))
+    return rows

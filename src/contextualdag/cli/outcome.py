@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import logging
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from contextualdag.files import write_file
 from contextualdag.printable import printable
 
 FAILED, STOPPED = 1, 130
+CHOICES = re.compile(r"'(.*)' is not one of ((?:'[^']*'(?:, )?)+)\.", re.DOTALL)
 
 
 class Program(typer.core.TyperGroup):
@@ -82,11 +84,20 @@ def _errors_as_lines(debug: bool) -> Iterator[None]:
         # Typer's exceptions have exit codes of their own, and a closed pipe is no error of ours.
         is_typers = hasattr(error, "exit_code") or isinstance(error, typer.Abort)
         if is_typers and isinstance(getattr(error, "message", None), str):
-            error.message = printable(error.message)  # type: ignore[attr-defined]
+            error.message = printable(_with_suggestion(error.message))  # type: ignore[attr-defined]
         if debug or is_typers or getattr(error, "errno", None) == errno.EPIPE:
             raise
         say(f"Error: {in_a_line(error)}", err=True)
         raise typer.Exit(FAILED) from None
+
+
+def _with_suggestion(message: str) -> str:
+    """What typer says of a value that is none of those an option takes, with the nearest of them; else the same."""
+    from contextualdag.checks import did_you_mean
+
+    message = message.removeprefix("Value error, ")  # of the library that checks types for it
+    wrong = CHOICES.fullmatch(message)
+    return message if wrong is None else message + did_you_mean(wrong[1], re.findall(r"'([^']*)'", wrong[2]))
 
 
 @contextlib.contextmanager

@@ -1,13 +1,13 @@
 """Columns of a table that say something of its rows: what was intervened on, how much a row counts, what it belongs to."""
 
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from contextualdag.cli.terminal import say
-from contextualdag.errors import InvalidInputError
+from contextualdag.errors import ContextualDAGWarning, InvalidInputError
 
 if TYPE_CHECKING:
     import pandas
@@ -115,7 +115,8 @@ class RowColumns:
                 f"{where} has {_count(n, 'group')}. Whole groups are held out, so this fit needs {fewest} at least.{remedy}"
             )
         if n == len(groups) and self.groups is not None:
-            say(f"Warning: {where} has another value in every row, so it changes nothing.", err=True)
+            sentence = f"{where} has another value in every row, so it changes nothing."
+            warnings.warn(sentence, ContextualDAGWarning, stacklevel=2)
             return False
         return True
 

@@ -22,6 +22,7 @@ def summary(
     from contextualdag.cli.terminal import say, show_table, write_data
     from contextualdag.estimators import load_model
     from contextualdag.estimators.poor_fit import poor_fit
+    from contextualdag.estimators.remarks import how_many
     from contextualdag.estimators.summary import EXPLAINED, in_words, readable_table
 
     loaded = load_model(model)
@@ -36,6 +37,8 @@ def summary(
         say("No graph has an edge.")
         return
     if sentence := in_words(loaded):
+        say(sentence)
+    for sentence in how_many(loaded):
         say(sentence)
     words = readable_table(table)
     for name in ("weight", "spread"):

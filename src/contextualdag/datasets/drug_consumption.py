@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contextualdag.checks import is_flag, require
-from contextualdag.errors import InvalidInputError, InvalidParameterError, PersistenceError
+from contextualdag.errors import ContextualDAGWarning, InvalidInputError, InvalidParameterError, PersistenceError
 from contextualdag.files import write_file
 
 if TYPE_CHECKING:
@@ -297,7 +297,7 @@ def _download(file: Path, *, allowed: bool) -> Array:
         warnings.warn(
             f"The data could not be cached at {file} ({error.strerror or error}), so they will be downloaded again. "
             "Give a 'cache' folder that can be written.",
-            UserWarning,
+            ContextualDAGWarning,
             stacklevel=3,
         )
     return values

@@ -146,13 +146,14 @@ class CheckedTable:
         return _left(self.X, self.residuals)
 
     @cached_property
-    def _residuals_transformed(self) -> Array:
+    def residuals_transformed(self) -> Array:
+        """Variables as a fit transforms them, without their means given the context."""
         return self.transformed - fitted(self.transformed, self.basis)
 
     @cached_property
     def varies(self) -> Flags:
         """Columns that are neither constant nor functions of the context, before and after the transforms."""
-        moves: Flags = np.minimum(self.left, _left(self.transformed, self._residuals_transformed)) > EXACT
+        moves: Flags = np.minimum(self.left, _left(self.transformed, self.residuals_transformed)) > EXACT
         return moves
 
     @cached_property
@@ -161,7 +162,7 @@ class CheckedTable:
 
         So that variables whose variance changes with the context are no more heavy-tailed than others.
         """
-        residuals = self._residuals_transformed
+        residuals = self.residuals_transformed
         return in_robust_units(residuals / scales_given_context(residuals, self.basis)) * self.varies
 
     @cached_property

@@ -1,8 +1,10 @@
 """Checks of the columns of a table."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import f
 
 from contextualdag.checks import listed
@@ -15,6 +17,7 @@ from contextualdag.tables import LIKE_A_DATE, Array, Flags, varying
 SAME = 0.99  # share of rows with one value of a variable
 UNITS = 1e6  # ratio of standard deviations
 NEARLY, STRONGLY = 0.99, 0.95  # shares of the variance that others explain
+WIDEST, FEW_ROWS = 200, 1000  # terms of a regression on products with the context; rows that are looked at first
 MOVES = 0.05  # share of the variance of a variable that its mean given the context explains
 
 
@@ -136,38 +139,117 @@ def functions(table: CheckedTable) -> Iterator[Finding]:
     columns = np.flatnonzero(table.varies)
     if len(columns) < 2 or n < 2 * (len(columns) + q):
         return  # with so few rows every column is nearly a function of the others
-    values, vectors = np.linalg.eigh(np.corrcoef(table.residuals[:, columns], rowvar=False))
-    # The diagonal of the inverse of a correlation matrix is one over the share of the variance that the others leave.
-    precision = (vectors / np.maximum(values, 1e-3 * EXACT)) @ vectors.T
-    left = 1 / np.diag(precision) * (n - q) / (n - q - len(columns) + 1)
-    exact = left < EXACT
+    # As they are, and as a fit transforms them: a column may be a linear function of others in one of these ways only.
+    ties = [_Ties.of(table.residuals[:, columns], q)]
+    if table.transforms.change:
+        ties.append(_Ties.of(table.residuals_transformed[:, columns], q))
+    exact = np.any([tie.left < EXACT for tie in ties], axis=0)
     if exact.any():
         named = tuple(table.names[column] for column in columns[exact])
+        left = np.min([tie.left[exact].max() for tie in ties])
         text = f"Each of {listed(named)} is a linear function of the others of them. Edges there mean little; leave one out."
-        yield Finding("function of other columns", "serious", text, named, float(1 - left[exact].max()))
-    names = [table.names[column] for column in columns]
-    nearly = ~exact & (left < 1 - NEARLY)
-    strongly = ~exact & ~nearly & (left < 1 - STRONGLY)
+        said = _if_transformed(table, columns, ties, exact & (ties[0].left >= EXACT), ties[-1].left < EXACT)
+        yield Finding("function of other columns", "serious", text + said, named, float(1 - max(left, 0.0)))
+    products = ~exact & _of_products(table, columns, exact)
+    if products.any():
+        named = tuple(table.names[column] for column in columns[products])
+        verb, it = ("is", "it") if len(named) == 1 else ("are each", "them")
+        text = (
+            f"{listed(named)} {verb} a function of the other columns and the context: a sum of the others, with weights "
+            f"that change with the context. Edges there mean little; leave {it} out."
+        )
+        yield Finding("function of other columns and the context", "serious", text, named, 1.0)
+    left = np.min([tie.left for tie in ties], axis=0)
+    known = exact | products
+    nearly = ~known & (left < 1 - NEARLY)
+    strongly = ~known & ~nearly & (left < 1 - STRONGLY)
     if nearly.any():
-        yield Finding("nearly a function of others", "warning", *_tied(names, nearly, left, precision))
+        yield Finding("nearly a function of others", "warning", *_tied(table, columns, nearly, ties))
     if strongly.any():
-        yield Finding("strongly tied to others", "note", *_tied(names, strongly, left, precision))
+        yield Finding("strongly tied to others", "note", *_tied(table, columns, strongly, ties))
 
 
-def _tied(names: list[str], tied: Flags, left: Array, precision: Array) -> tuple[str, tuple[str, ...], float]:
-    """Message, columns and value of a finding on columns that others explain."""
+@dataclass(frozen=True)
+class _Ties:
+    """What columns tell of one another.
+
+    Attributes
+    ----------
+    left : array of shape (p,)
+        Share of the variance of each that the others leave.
+    precision : array of shape (p, p)
+        Inverse of their correlations.
+    """
+
+    left: Array
+    precision: Array
+
+    @classmethod
+    def of(cls, residuals: Array, q: int) -> "_Ties":
+        """Of residuals (n, p) of regressions on q terms."""
+        n, p = residuals.shape
+        values, vectors = np.linalg.eigh(np.corrcoef(residuals, rowvar=False))
+        # The diagonal of the inverse of a correlation matrix is one over the share of the variance that the others leave.
+        precision = (vectors / np.maximum(values, 1e-3 * EXACT)) @ vectors.T
+        return cls(1 / np.diag(precision) * (n - q) / (n - q - p + 1), precision)
+
+
+def _if_transformed(table: CheckedTable, columns: NDArray[np.intp], ties: list[_Ties], anew: Flags, judged: Flags) -> str:
+    """A sentence on the transforms of columns that were `judged`, if some are only tied `anew`, as transformed."""
+    if len(ties) == 1 or not anew.any():
+        return ""
+    flags = np.zeros(len(table.names), dtype=bool)
+    flags[columns[judged]] = True
+    return table.after_transforms(flags)
+
+
+def _tied(
+    table: CheckedTable, columns: NDArray[np.intp], tied: Flags, ties: list[_Ties]
+) -> tuple[str, tuple[str, ...], float]:
+    """Message, columns and value of a finding on columns that others explain, as they are or as a fit transforms them."""
+    names = [table.names[column] for column in columns]
+    left = np.min([tie.left for tie in ties], axis=0)
     chosen = np.flatnonzero(tied)
     first = chosen[left[chosen].argmin()]
-    coefficient = np.abs(precision[first])
+    coefficient = np.abs(min(ties, key=lambda tie: float(tie.left[first])).precision[first])
     coefficient[first] = 0
-    partners = [names[k] for k in np.argsort(-coefficient) if coefficient[k] > 0.2 * coefficient.max()]
+    is_partner = coefficient > 0.2 * coefficient.max()
+    partners = [names[k] for k in np.argsort(-coefficient) if is_partner[k]]
     named = tuple(names[k] for k in chosen)
+    anew = tied & (ties[-1].left < ties[0].left)
     message = (
         f"The others explain this share of the variance of {with_values(named, (1 - left[chosen]).tolist(), '.3f')}; "
         f"that of '{names[first]}' mostly {listed(partners[:4])}. Data hardly tell directions among such columns; leave one "
-        "out if it is computed from the others."
+        f"out if it is computed from the others.{_if_transformed(table, columns, ties, anew, anew | is_partner)}"
     )
     return message, named, float(1 - left[first])
+
+
+def _of_products(table: CheckedTable, columns: NDArray[np.intp], known: Flags) -> Flags:
+    """Which columns are sums of the others with weights that are linear in the context; some are `known` to be functions."""
+    found = np.zeros(len(columns), dtype=bool)
+    Z = table.Z[:, varying(table.Z)]
+    n, q = table.basis.shape
+    width = len(columns) * (1 + Z.shape[1]) + q
+    if not Z.shape[1] or q <= Z.shape[1] or width > WIDEST or n < 2 * width:
+        return found
+    Z = (Z - Z.mean(0)) / Z.std(0)
+    # A function is one in any rows, so some of them tell where to look at all.
+    some = slice(None, None, -(-n // max(FEW_ROWS, 2 * width)))
+    for X in (table.X, table.transformed)[: 1 + table.transforms.change]:
+        X = (X[:, columns] - X[:, columns].mean(0)) / X[:, columns].std(0)
+        for k in np.flatnonzero(~known & ~found).tolist():
+            found[k] = all(_left_by_products(X[rows], Z[rows], table.basis[rows], k) < EXACT for rows in (some, slice(None)))
+    return found
+
+
+def _left_by_products(X: Array, Z: Array, basis: Array, k: int) -> float:
+    """Share of the variance of column k given the context that others, and their products with the context, leave."""
+    others = np.delete(X, k, axis=1)
+    products = (others[:, :, None] * Z[:, None, :]).reshape(len(X), -1)
+    design = np.hstack([basis, others, products])
+    given_context, left = (X[:, k] - A @ np.linalg.lstsq(A, X[:, k], rcond=None)[0] for A in (basis, design))
+    return float((left**2).sum() / max((given_context**2).sum(), EXACT * len(X)))
 
 
 def means(table: CheckedTable) -> Iterator[Finding]:

@@ -53,7 +53,8 @@ def check_table(
     cyclic : dict of str to float, optional
         Periods of context features that come back, as of the estimators.
     transform : str or dict of str to str, default="auto"
-        How a fit transforms variables, as of the estimators. Tails and outliers are judged afterwards.
+        How a fit transforms variables, as of the estimators. Tails and outliers are judged afterwards; functions of other
+        columns are looked for before and afterwards.
 
     Returns
     -------

@@ -54,7 +54,7 @@ class GraphEstimator(NotebookSummary, Summary, Pictures, Effects, Doors, BaseEst
     """
 
     _wraps: ClassVar[dict[str, type["GraphEstimator"]]] = {}  # estimators that may be a parameter, by name
-    selection: str | float
+    selection: str | float | tuple[str, float]
     intercept: str
     noise: str
     robust: bool

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from sklearn.base import clone
 
-from contextualdag.checks import is_count, is_flag, is_integer, is_number, is_one_of, listed
+from contextualdag.checks import is_count, is_flag, is_integer, is_number, listed
 from contextualdag.cluster import require_distributed
 from contextualdag.errors import PersistenceError
 from contextualdag.estimators.base import GraphEstimator
@@ -21,7 +21,7 @@ from contextualdag.estimators.fitting import Tables, fit_prepared, prepare, prob
 from contextualdag.estimators.fixed import FixedDAG
 from contextualdag.estimators.groups import check_enough, warn_if_lopsided
 from contextualdag.estimators.knowledge import Knowledge
-from contextualdag.estimators.parameters import check
+from contextualdag.estimators.parameters import check, check_name
 from contextualdag.estimators.resamples import solve_resamples
 from contextualdag.estimators.saving import METADATA
 from contextualdag.estimators.sorted import SortedDAG
@@ -291,7 +291,7 @@ class BootstrapDAG(Votes):
         known = isinstance(self.estimator, tuple(WRAPPED.values()))
         check(self, known, "estimator", f"an estimator of contextualdag: {listed(list(WRAPPED))}, made with its parameters")
         check(self, is_integer(self.n_resamples) and self.n_resamples >= 2, "n_resamples", "an integer of at least 2")
-        check(self, is_one_of(self.selection, SELECTIONS), "selection", f"one of {list(SELECTIONS)}")
+        check_name(self, "selection", SELECTIONS)
         check(self, is_number(self.threshold, 0, 1), "threshold", "a number from 0 to 1")
         check(self, self.n_jobs is None or is_count(self.n_jobs), "n_jobs", "None or an integer of at least 1")
         check(

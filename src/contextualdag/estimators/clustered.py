@@ -7,7 +7,7 @@ from contextualdag.checks import is_count
 from contextualdag.estimators.base import GraphEstimator
 from contextualdag.estimators.fitting import fit_together
 from contextualdag.estimators.knowledge import Edges, Node
-from contextualdag.estimators.parameters import PAPER_GROUPS, check, check_group_parameters, scaled_penalties
+from contextualdag.estimators.parameters import PAPER_GROUPS, Selection, check, check_group_parameters, group_settings
 from contextualdag.training.problem import GroupSettings
 
 
@@ -45,7 +45,7 @@ transform, cyclic, validation_fraction, device, random_state
         self,
         *,
         n_clusters: int | None = None,
-        selection: str | float = "relaxed",
+        selection: Selection = "relaxed",
         penalties: Sequence[float] | None = None,
         n_penalties: int = 20,
         cut: float = 0.0,
@@ -134,5 +134,4 @@ transform, cyclic, validation_fraction, device, random_state
         check(self, known, "n_clusters", "None or an integer of at least 1")
 
     def _settings(self, x_scale: float, n_rows: int | None = None) -> GroupSettings:
-        penalties = scaled_penalties(self.penalties, x_scale)
-        return GroupSettings(self.selection, penalties, self.n_penalties, float(self.cut), True, self.n_clusters)
+        return group_settings(self, x_scale, clustered=True, n_clusters=self.n_clusters)

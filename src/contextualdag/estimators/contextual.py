@@ -11,6 +11,7 @@ from contextualdag.estimators.knowledge import Edges, Node
 from contextualdag.estimators.parameters import (
     ACYCLICITIES,
     PAPER_NETWORK,
+    Selection,
     check,
     check_network_parameters,
     network_settings,
@@ -32,12 +33,12 @@ class ContextualDAG(GraphEstimator):
     acyclicity : {"order", "logdet"} or Order or LogDet, default="order"
         Projection that makes matrices acyclic, see `contextualdag.projection`. Here "order" searches from one start
         (``Order(starts=1)``), which recovers graphs as well as the three of the layer and takes half the time.
-    selection : {"relaxed", "min", "1se", "explained"} or float, default="relaxed"
+    selection : {"relaxed", "min", "1se", "explained"}, float or tuple, default="relaxed"
         How the point of the path is selected. "relaxed": by the least validation loss after a refit without shrinkage, whose
         weak edges are pruned and whose weights the model reports; "1se": the sparsest graphs within one standard error of
         that; "explained": the strongest edges of "relaxed", as few as explain nine tenths of what all of them explain;
-        "min": by the least validation loss with shrinkage, which keeps too many edges; a number: graphs with that many
-        edges on average.
+        ``("explained", 0.8)``: as few as explain that share of it; "min": by the least validation loss with shrinkage, which
+        keeps too many edges; a number: graphs with that many edges on average.
     n_members : int or "auto", default="auto"
         Number of networks in the ensemble. They are fitted side by side from different initial weights and their graphs are
         averaged, which recovers graphs better; the time grows in proportion. "auto" is three, and five with fewer than 1000
@@ -167,7 +168,7 @@ class ContextualDAG(GraphEstimator):
         self,
         *,
         acyclicity: str | Order | LogDet = "order",
-        selection: str | float = "relaxed",
+        selection: Selection = "relaxed",
         n_members: int | str = "auto",
         cross_fit: bool = True,
         structure: str = "auto",
@@ -290,7 +291,7 @@ class ContextualDAG(GraphEstimator):
     def _check_parameters(self) -> None:
         known = isinstance(self.acyclicity, Order | LogDet) or is_one_of(self.acyclicity, ACYCLICITIES)
         check_network_parameters(self, ("auto", *STRUCTURES))
-        check(self, known, "acyclicity", "'order', 'logdet', an Order or a LogDet")
+        check(self, known, "acyclicity", "'order', 'logdet', an Order or a LogDet", list(ACYCLICITIES))
 
     def _settings(self, x_scale: float, n_rows: int | None = None) -> NetworkSettings:
         acyclicity = ACYCLICITIES[self.acyclicity] if isinstance(self.acyclicity, str) else self.acyclicity

@@ -19,7 +19,7 @@ from contextualdag.checks import (
     two_meanings,
 )
 from contextualdag.effects import effects_of, means_under, sample_under, total_effects
-from contextualdag.errors import InvalidInputError
+from contextualdag.errors import ContextualDAGWarning, InvalidInputError
 from contextualdag.tables import Array, Flags, check_aligned
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class Effects:
 
         Warns
         -----
-        UserWarning
+        ContextualDAGWarning
             Where the data do not tell the direction of some edges.
         """
         encoded = self._encode(Z)
@@ -158,7 +158,7 @@ class Effects:
 
         Warns
         -----
-        UserWarning
+        ContextualDAGWarning
             Where the data do not tell the direction of some edges.
         """
         encoded = self._encode(Z)
@@ -190,7 +190,7 @@ class Effects:
 
         Warns
         -----
-        UserWarning
+        ContextualDAGWarning
             Where the data do not tell the direction of some edges.
         """
         from contextualdag.plotting.contexts import contexts_along, find_feature, read_context, values_along
@@ -233,7 +233,7 @@ class Effects:
 
         Warns
         -----
-        UserWarning
+        ContextualDAGWarning
             Where the data do not tell the direction of some edges.
         """
         encoded = self._encode(Z)
@@ -316,7 +316,7 @@ class Effects:
             warnings.warn(
                 f"The data do not tell the direction of {edges} (undirected_edges_); effects are those of one "
                 "possible graph.",
-                UserWarning,
+                ContextualDAGWarning,
                 stacklevel=3,
             )
 

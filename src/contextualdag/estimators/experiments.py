@@ -13,7 +13,7 @@ from torch import Tensor
 
 from contextualdag.checks import did_you_mean, is_integer, listed, shown, two_meanings
 from contextualdag.columns import as_floats, columns, has_names, is_flags, is_missing, is_numeric, vector
-from contextualdag.errors import InvalidInputError
+from contextualdag.errors import ContextualDAGWarning, InvalidInputError
 from contextualdag.tables import MOST, Array, Flags, check_aligned
 from contextualdag.training.data import Rows
 
@@ -231,7 +231,7 @@ def _warn_of_means(n_train: int, n_held_out: int) -> None:
         "mean of a variable is learned from all rows where it was not intervened on itself; weights are off where "
         "interventions move the means of what comes after them. Pass more rows without an intervention, or a context (Z) "
         "that tells which rows have which.",
-        UserWarning,
+        ContextualDAGWarning,
         stacklevel=6,
     )
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from contextualdag.checks import find_device, listed
 from contextualdag.contexts import ContextEncoder, ContextSummary
-from contextualdag.errors import InvalidInputError, InvalidParameterError
+from contextualdag.errors import ContextualDAGWarning, InvalidInputError, InvalidParameterError
 from contextualdag.estimators.experiments import (
     Known,
     check_validation_set,
@@ -439,7 +439,7 @@ def n_folds(model: "GraphEstimator") -> int:
 def _check_n_edges(model: "GraphEstimator", n_nodes: int, n_required: int) -> None:
     """Raise if more edges are asked for than a graph of so many nodes can have, or fewer than it must have."""
     most = n_nodes * (n_nodes - 1) // 2
-    if isinstance(model.selection, str):
+    if isinstance(model.selection, str | tuple):
         return
     if model.selection < n_required:
         raise InvalidParameterError(
@@ -486,7 +486,7 @@ def _varying_columns(X: Array, names: list[str]) -> Flags:
         )
     if not varies.all():
         constant = [name for name, moves in zip(names, varies, strict=True) if not moves]
-        warnings.warn(f"Columns of X that do not vary get no edges: {constant}.", UserWarning, stacklevel=5)
+        warnings.warn(f"Columns of X that do not vary get no edges: {constant}.", ContextualDAGWarning, stacklevel=5)
     return varies
 
 
@@ -499,7 +499,7 @@ def _warn_of_spreads(X: Array, varies: Flags, names: list[str]) -> None:
             f"The standard deviations of the columns of X differ by a factor of {spreads[most] / spreads[least]:.0e}, from "
             f"'{names[least]}' to '{names[most]}', and noise='equal' means noise of one size in all of them. Use "
             "noise='auto', or give them in units that are alike.",
-            UserWarning,
+            ContextualDAGWarning,
             stacklevel=5,
         )
 
@@ -516,7 +516,8 @@ def _warn_of_functions(X: Array, varies: Flags, names: list[str]) -> None:
         exact = [names[column] for column in columns[involved]]
         warnings.warn(
             f"Each of these columns of X is a linear function of the others of them: {exact}. Edges among them mean little; "
-            "leave one out.",
-            UserWarning,
+            "leave one out. contextualdag check, or contextualdag.diagnostics.check_table, also finds columns that others "
+            "determine together with the context, or nearly.",
+            ContextualDAGWarning,
             stacklevel=5,
         )

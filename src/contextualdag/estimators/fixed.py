@@ -9,7 +9,7 @@ from contextualdag.errors import InvalidInputError
 from contextualdag.estimators.base import GraphEstimator
 from contextualdag.estimators.fitting import Tables, fit_together
 from contextualdag.estimators.knowledge import Edges, Node
-from contextualdag.estimators.parameters import PAPER_GROUPS, check_group_parameters, scaled_penalties
+from contextualdag.estimators.parameters import PAPER_GROUPS, Selection, check_group_parameters, group_settings
 from contextualdag.tables import Array
 from contextualdag.training.problem import GroupSettings
 
@@ -23,7 +23,7 @@ class FixedDAG(GraphEstimator):
 
     Parameters
     ----------
-    selection : {"relaxed", "min", "1se", "explained"} or float, default="relaxed"
+    selection : {"relaxed", "min", "1se", "explained"}, float or tuple, default="relaxed"
         How the penalty is selected, as for `ContextualDAG`.
     penalties : sequence of float, optional
         Penalties in squared units of X. By default `n_penalties` values that fall in equal ratios from the one that
@@ -92,7 +92,7 @@ class FixedDAG(GraphEstimator):
     def __init__(
         self,
         *,
-        selection: str | float = "relaxed",
+        selection: Selection = "relaxed",
         penalties: Sequence[float] | None = None,
         n_penalties: int = 20,
         cut: float = 0.0,
@@ -190,5 +190,4 @@ class FixedDAG(GraphEstimator):
         return tables if tables.Z is None else super()._check_tables(tables)
 
     def _settings(self, x_scale: float, n_rows: int | None = None) -> GroupSettings:
-        penalties = scaled_penalties(self.penalties, x_scale)
-        return GroupSettings(self.selection, penalties, self.n_penalties, float(self.cut))
+        return group_settings(self, x_scale)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from contextualdag.checks import shown
 from contextualdag.columns import is_missing, vector
-from contextualdag.errors import InvalidInputError
+from contextualdag.errors import ContextualDAGWarning, InvalidInputError
 from contextualdag.training.resampling import group_numbers
 
 FEWEST_ROWS, FEWEST_GROUPS = 20, 4  # that can be divided into halves, each with rows to train on and rows held out
@@ -38,7 +38,7 @@ def read_groups(groups: Any, n: int, has_validation_set: bool) -> Tensor | None:
     if n > 1 and int(numbers.max()) + 1 == n:
         warnings.warn(
             f"groups has as many groups as rows ({n}), so they change nothing. Give rows that belong together one value.",
-            UserWarning,
+            ContextualDAGWarning,
             stacklevel=5,
         )
         return None
@@ -82,6 +82,6 @@ def warn_if_lopsided(halves: Sequence[Tensor], groups: Tensor | None) -> None:
             f"The halves that BootstrapDAG fits are lopsided: groups stay whole, the largest has {largest} of {n} rows, and "
             f"the smaller half has {smaller:.0f} rows on average. Probabilities may be far from those of even halves. "
             "Divide the largest group if its rows need not stay together, or leave it out.",
-            UserWarning,
+            ContextualDAGWarning,
             stacklevel=4,
         )

@@ -1,7 +1,7 @@
 """What the parameters of the estimators may be, and the settings that they become."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +13,8 @@ from contextualdag.network import ACTIVATIONS
 from contextualdag.projection import LogDet, Order
 from contextualdag.projection.ordering import TRAINING_STARTS
 from contextualdag.training.path import BUDGETS
-from contextualdag.training.problem import NetworkSettings
+from contextualdag.training.problem import GroupSettings, NetworkSettings
+from contextualdag.training.selection import NEARLY_ALL
 from contextualdag.training.trainer import TrainingSettings
 from contextualdag.transforms import NONE, check_transform
 
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
 MEMBERS, MANY_MEMBERS, FEW_ROWS = 3, 5, 1000  # of an ensemble, and the number of rows below which there are more
 NOISES = ("auto", "equal", "unequal")
 INTERCEPTS = ("contextual", "constant", "none")
-SELECTIONS = ("relaxed", "min", "1se", "explained")
+EXPLAINED = "explained"
+SELECTIONS = ("relaxed", "min", "1se", EXPLAINED)
+Selection = str | float | tuple[str, float]  # as a parameter
 # In training one start recovers graphs as well as the three of the layer alone, at half the cost.
 ACYCLICITIES: dict[str, Order | LogDet] = {"order": Order(starts=TRAINING_STARTS), "logdet": LogDet()}
 
@@ -58,26 +61,53 @@ PAPER_GROUPS: dict[str, Any] = {
 }
 
 
-def check(model: "GraphEstimator", holds: bool, name: str, expected: str) -> None:
-    """Raise unless a parameter of an estimator is as expected."""
-    require(holds, name, type(model).__name__, expected, getattr(model, name))
+def check(model: "GraphEstimator", holds: bool, name: str, expected: str, known: Sequence[str] = ()) -> None:
+    """Raise unless a parameter of an estimator is as expected; of `known` names the nearest is suggested."""
+    require(holds, name, type(model).__name__, expected, getattr(model, name), known)
+
+
+def check_name(model: "GraphEstimator", name: str, known: Iterable[str]) -> None:
+    """Raise unless a parameter of an estimator is one of the known names."""
+    names = list(known)
+    check(model, is_one_of(getattr(model, name), names), name, f"one of {names}", names)
 
 
 def check_shared_parameters(model: "GraphEstimator") -> None:
     """Check the parameters that all estimators have."""
-    selected = is_one_of(model.selection, SELECTIONS) or is_number(model.selection, 0)
-    check(model, selected, "selection", "'relaxed', 'min', '1se', 'explained' or a number of edges")
-    check(model, is_one_of(model.intercept, INTERCEPTS), "intercept", f"one of {list(INTERCEPTS)}")
-    check(model, is_one_of(model.noise, NOISES), "noise", f"one of {list(NOISES)}")
+    selected = is_one_of(model.selection, SELECTIONS) or is_number(model.selection, 0) or _is_share(model.selection)
+    expected = (
+        "'relaxed', 'min', '1se', 'explained', ('explained', share) with a share above 0, up to 1, or a number of edges"
+    )
+    check(model, selected, "selection", expected, SELECTIONS)
+    check_name(model, "intercept", INTERCEPTS)
+    check_name(model, "noise", NOISES)
     check(model, is_flag(model.robust), "robust", "True or False")
     _check_periods(model)
-    check(model, is_one_of(model.missing, MISSING), "missing", f"one of {list(MISSING)}")
+    check_name(model, "missing", MISSING)
     check_transform(model.get_params(deep=False)["transform"], type(model).__name__)
     seed = model.random_state
     check(model, seed is None or (is_integer(seed) and seed >= 0), "random_state", "None or an integer of at least 0")
     check(model, isinstance(model.device, str), "device", "'auto' or the name of a device")
     share = is_number(model.validation_fraction, 0, 1, low_open=True, high_open=True)
     check(model, share, "validation_fraction", "a float in (0, 1)")
+
+
+def _is_share(value: Any) -> bool:
+    pair = isinstance(value, tuple) and len(value) == 2 and value[0] == EXPLAINED
+    return pair and is_number(value[1], 0, 1, low_open=True)
+
+
+def share_to_explain(selection: Selection) -> float | None:
+    """The share that a parameter `selection` wants explained; None if that is not what it asks for."""
+    if isinstance(selection, tuple):
+        return float(selection[1])
+    return NEARLY_ALL if selection == EXPLAINED else None
+
+
+def selection_settings(selection: Selection) -> dict[str, Any]:
+    """A parameter `selection` as the recipe takes it."""
+    share = share_to_explain(selection)
+    return {"selection": selection} if share is None else {"selection": EXPLAINED, "explained": share}
 
 
 def _check_periods(model: "GraphEstimator") -> None:
@@ -98,13 +128,13 @@ def _check_periods(model: "GraphEstimator") -> None:
 def check_network_parameters(model: "ContextualDAG | SortedDAG", structures: Sequence[str]) -> None:
     """Check the parameters of estimators with networks."""
     check_shared_parameters(model)
-    check(model, is_one_of(model.structure, structures), "structure", f"one of {list(structures)}")
+    check_name(model, "structure", structures)
     widths = isinstance(model.hidden_layers, Sequence) and all(is_count(width) for width in model.hidden_layers)
     check(model, widths, "hidden_layers", "a sequence of positive integers")
-    check(model, is_one_of(model.activation, ACTIVATIONS), "activation", f"one of {sorted(ACTIVATIONS)}")
+    check_name(model, "activation", sorted(ACTIVATIONS))
     share = model.dropout == "auto" if isinstance(model.dropout, str) else is_number(model.dropout, 0, 1, high_open=True)
     check(model, share, "dropout", "'auto' or a number in [0, 1)")
-    check(model, is_one_of(model.budgets, BUDGETS), "budgets", f"one of {sorted(BUDGETS)}")
+    check_name(model, "budgets", sorted(BUDGETS))
     members = model.n_members == "auto" if isinstance(model.n_members, str) else is_count(model.n_members)
     check(model, members, "n_members", "'auto' or an integer of at least 1")
     for name in ("n_budgets", "max_epochs", "patience"):
@@ -144,7 +174,7 @@ def network_settings(model: "ContextualDAG | SortedDAG", acyclicity: Order | Log
     has_few_rows = n_rows is not None and n_rows < FEW_ROWS
     return NetworkSettings(
         acyclicity=acyclicity,
-        selection=model.selection,
+        **selection_settings(model.selection),
         n_members=(MANY_MEMBERS if has_few_rows else MEMBERS) if isinstance(model.n_members, str) else model.n_members,
         cross_fit=bool(model.cross_fit),
         structure=model.structure,
@@ -157,6 +187,15 @@ def network_settings(model: "ContextualDAG | SortedDAG", acyclicity: Order | Log
     )
 
 
-def scaled_penalties(penalties: Sequence[float] | None, x_scale: float) -> tuple[float, ...] | None:
-    """Penalties for X divided by `x_scale`, falling."""
-    return None if penalties is None else tuple(float(value) / x_scale**2 for value in sorted(penalties, reverse=True))
+def group_settings(model: Any, x_scale: float, **clusters: Any) -> GroupSettings:
+    """The parameters of estimators without networks, as the recipe takes them, for X divided by `x_scale`."""
+    penalties = None
+    if model.penalties is not None:
+        penalties = tuple(float(value) / x_scale**2 for value in sorted(model.penalties, reverse=True))
+    return GroupSettings(
+        **selection_settings(model.selection),
+        penalties=penalties,
+        n_penalties=model.n_penalties,
+        cut=float(model.cut),
+        **clusters,
+    )

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from contextualdag.errors import ContextualDAGWarning
+
 if TYPE_CHECKING:
     from contextualdag.estimators.base import GraphEstimator
     from contextualdag.tables import Array, Flags
@@ -40,7 +42,7 @@ def poor_fit(model: "GraphEstimator") -> list[str]:
 def warn_of_poor_fit(model: "GraphEstimator") -> None:
     """A warning of what is no matter of chance."""
     for sentence in [*_worse_than_means(model), *_large_noise(model)]:
-        warnings.warn(sentence, UserWarning, stacklevel=DEPTH)
+        warnings.warn(sentence, ContextualDAGWarning, stacklevel=DEPTH)
 
 
 def _worse_than_means(model: "GraphEstimator") -> list[str]:

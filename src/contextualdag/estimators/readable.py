@@ -1,8 +1,10 @@
 """Graphs that people can read: where there are many edges, the strongest, which explain nearly as much."""
 
+import copy
 from typing import TYPE_CHECKING
 
 from contextualdag.estimators.bootstrap import BootstrapDAG
+from contextualdag.estimators.parameters import share_to_explain
 
 if TYPE_CHECKING:
     from contextualdag.estimators.base import GraphEstimator
@@ -27,7 +29,30 @@ def readable(model: "GraphEstimator") -> "GraphEstimator | None":
 
 def in_words(model: "GraphEstimator", fewer: "GraphEstimator") -> str:
     """How many edges predict best, and how many are enough."""
-    return f"{_count(model)} edges predict best; the {_count(fewer)} strongest explain nine tenths of it"
+    return f"{_count(model)} edges predict best; the {_count(fewer)} strongest explain {_share(SHARE)} of it"
+
+
+def cut_in_words(model: "GraphEstimator") -> str:
+    """How many edges predict best, of which a model was fitted to have the strongest; empty where it has what predicts best.
+
+    A model for which another point was selected later is not told either.
+    """
+    fitted = model.estimator_ if isinstance(model, BootstrapDAG) and model.selection == "estimator" else model
+    share = None if isinstance(fitted, BootstrapDAG) else share_to_explain(fitted.selection)
+    if share in (None, 1) or fitted._variation is None:
+        return ""
+    whole = copy.copy(fitted)
+    whole._solution = fitted._solution.whole()
+    best, kept = _count(whole), _count(fitted)
+    if best == kept:
+        return (
+            f"{best} edge{' predicts' if best == '1' else 's predict'} best, and explaining {_share(share)} of it needs all"
+        )
+    return f"{best} edges predict best; the {kept} strongest, which these graphs have, explain {_share(share)} of it"
+
+
+def _share(share: float) -> str:
+    return "nine tenths" if share == SHARE else f"{100 * share:.3g} %"
 
 
 def _count(model: "GraphEstimator") -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contextualdag.estimators.bootstrap import BootstrapDAG
-from contextualdag.estimators.readable import in_words, readable
+from contextualdag.estimators.readable import cut_in_words, in_words, readable
 from contextualdag.export import edge_text
 from contextualdag.plotting.contexts import drawn_contexts
 from contextualdag.training.context_test import FEW_ROWS, LEVEL, ContextTest
@@ -37,7 +37,7 @@ def remarks(model: "GraphEstimator", first_row: int = 0) -> list[str]:
 
     Rows are counted from `first_row`: 0 as in Python, or 1 as in the messages of the terminal.
     """
-    opening = [*_kinds(model), *about_context(model), *_explained(model), *_readable(model), *sureness(model)]
+    opening = [*_kinds(model), *about_context(model), *_explained(model), *how_many(model), *sureness(model)]
     return [*opening, *_noise_and_rows(model, first_row)]
 
 
@@ -297,8 +297,10 @@ def directions(model: "GraphEstimator") -> list[str]:
     ]
 
 
-def _readable(model: "GraphEstimator") -> list[str]:
-    """How many edges are enough, where that is far fewer."""
+def how_many(model: "GraphEstimator") -> list[str]:
+    """How many edges are enough, where that is far fewer or only so many were asked for."""
+    if cut := cut_in_words(model):
+        return [f"{cut}."]
     fewer = readable(model)
     return [] if fewer is None else [f"{in_words(model, fewer)} (select(explained=0.9), --explained 0.9)."]
 

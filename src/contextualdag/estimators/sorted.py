@@ -18,6 +18,7 @@ from contextualdag.estimators.knowledge import Edges, Knowledge, Node
 from contextualdag.estimators.parameters import (
     PAPER_CUT,
     PAPER_NETWORK,
+    Selection,
     check_cut,
     check_network_parameters,
     network_settings,
@@ -73,7 +74,7 @@ batch_size, validation_fraction, device, random_state, verbose
         *,
         order: Sequence[str | int] | None = None,
         cut: float = 0.0,
-        selection: str | float = "relaxed",
+        selection: Selection = "relaxed",
         n_members: int | str = "auto",
         cross_fit: bool = True,
         structure: str = "auto",

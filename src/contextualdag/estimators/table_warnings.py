@@ -12,6 +12,7 @@ import numpy as np
 from contextualdag.categories import RARE
 from contextualdag.checks import listed
 from contextualdag.contexts import ContextEncoder
+from contextualdag.errors import ContextualDAGWarning
 from contextualdag.tables import LIKE_A_DATE, Array, varying
 
 FEWEST_ROWS = 10  # below which whole numbers may differ, or count, by chance
@@ -169,4 +170,4 @@ def _dates_as_text(encoder: ContextEncoder) -> None:
 
 
 def _warn(sentence: str) -> None:
-    warnings.warn(sentence, UserWarning, stacklevel=DEPTH)
+    warnings.warn(sentence, ContextualDAGWarning, stacklevel=DEPTH)

@@ -79,4 +79,4 @@ def check_flag(value: object, name: str, owner: str) -> None:
 
 def check_kernel(value: object, owner: str) -> None:
     """Raise unless `value` names a kernel."""
-    require(is_one_of(value, KERNELS), "kernel", owner, f"one of {', '.join(map(repr, KERNELS))}", value)
+    require(is_one_of(value, KERNELS), "kernel", owner, f"one of {', '.join(map(repr, KERNELS))}", value, KERNELS)

@@ -44,7 +44,7 @@ def explaining(solution: AnySolution, share: float, Z: Tensor) -> AnySolution:
         middle = (first + last + 1) // 2
         enough = _explained(torch.where(W.abs() > cuts[middle], W, 0), implied) >= least
         first, last = (middle, last) if enough else (first, middle - 1)
-    return solution.at(Refitted(index, cuts[first]))
+    return solution.at(Refitted(index, cuts[first], whole=own))
 
 
 def _implied_covariance(W: Tensor) -> Tensor:

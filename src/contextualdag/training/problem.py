@@ -11,6 +11,7 @@ from contextualdag.projection import LogDet, Order
 from contextualdag.training.checkpoint import Checkpoint
 from contextualdag.training.data import Folds, Rows, Split, concatenate, make_folds
 from contextualdag.training.path import PathPoint
+from contextualdag.training.selection import NEARLY_ALL
 from contextualdag.training.structure import Choice
 from contextualdag.training.trainer import Progress, State, TrainingSettings
 
@@ -44,6 +45,7 @@ class NetworkSettings:
     n_budgets: int
     training: TrainingSettings
     final: bool = True  # whether graphs are to be reported: trained with more patience in the end, and tested
+    explained: float = NEARLY_ALL  # share that edges explain with the selection "explained"
 
     @property
     def as_published(self) -> bool:
@@ -70,6 +72,7 @@ class GroupSettings:
     clustered: bool = False
     n_clusters: int | None = None
     final: bool = True  # whether graphs are to be reported
+    explained: float = NEARLY_ALL  # share that edges explain with the selection "explained"
 
 
 @dataclass(frozen=True)
@@ -160,8 +163,8 @@ class Problem:
         sizes = tuple(None if tensor is None else tuple(tensor.shape) for tensor in rows)
         settings = self.settings
         if isinstance(settings, NetworkSettings):
-            # Neither changes what is trained at once.
-            settings = replace(settings, selection="", structure="")
+            # None of them changes what is trained at once.
+            settings = replace(settings, selection="", structure="", explained=NEARLY_ALL)
         return sizes, self.split.train.X.device, settings, self.noise, tuple(self.allowed.flatten().tolist())
 
 

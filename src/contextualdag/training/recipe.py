@@ -84,7 +84,6 @@ from contextualdag.training.structure import (
     simplest,
 )
 
-NEARLY_ALL = 0.9  # share of what all edges explain
 N_PENALTIES, THINNED = 20, 4  # of the constant graph; every fourth at first
 FAR_BEHIND, HOPELESS = 0.1, 4  # log likelihood and standard errors by which simpler graphs may be behind at first sight
 SURE = 1.96  # standard errors in an interval of 95 %
@@ -478,7 +477,7 @@ def _select(solution: Solution, problem: Problem, folds: Folds) -> Solution:
     if isinstance(best, ConstantGraph):
         best = _best_edges(best, problem, folds)
     if selection == "explained":
-        return explaining(best, NEARLY_ALL, folds.rows.Z)
+        return explaining(best, settings.explained, folds.rows.Z)
     return best  # "relaxed"
 
 

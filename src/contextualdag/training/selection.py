@@ -15,6 +15,7 @@ from contextualdag.training.path import PathPoint, without_first
 COARSE = 3  # every third point is refitted at first
 NEARLY = 0.9  # share of the wanted edges that a polished refit needs
 AS_MUCH = 0.98  # share of what other graphs explain that is as much
+NEARLY_ALL = 0.9  # share of what all edges explain
 
 Points = Sequence[PathPoint[Any]]
 
@@ -28,10 +29,14 @@ class Shrunken:
 
 @dataclass(frozen=True)
 class Refitted:
-    """A point of the path, with the weights of its refit above a cut."""
+    """A point of the path, with the weights of its refit above a cut.
+
+    Where fewer edges were kept, since they explain nearly as much, `whole` is the cut that was selected before.
+    """
 
     index: int
     cut: float
+    whole: float | None = None
 
 
 Selected = Shrunken | Refitted

@@ -98,6 +98,13 @@ class Solution(ABC):
         """The same path with another point selected."""
         return replace(self, selected=selected)
 
+    def whole(self) -> Self:
+        """The graphs before fewer of their edges were kept, since these explain nearly as much; else the same."""
+        selected = self.selected
+        if isinstance(selected, Shrunken) or selected.whole is None:
+            return self
+        return self.at(Refitted(selected.index, selected.whole))
+
     def alone(self) -> Self:
         """The same graphs without the rest of the path."""
         point = self.point

@@ -77,6 +77,9 @@ def check_selected(selected: Selected, points: Sequence[PathPoint[Any]]) -> None
     if isinstance(selected, Refitted):
         sound = isinstance(selected.cut, float) and is_number(selected.cut, 0, high_open=True)
         expect(sound, "selected.cut", "a float of at least 0", selected.cut)
+        whole = selected.whole
+        sound = whole is None or (isinstance(whole, float) and is_number(whole, 0, selected.cut))
+        expect(sound, "selected.whole", "None or a float from 0 to the cut", whole)
         expect(points[index].refit is not None, "selected.index", "that of a point with a refit", index)
 
 
