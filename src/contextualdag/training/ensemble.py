@@ -105,7 +105,8 @@ class Ensemble:
         first = point.refit if polish else None
         starts = [fit.learned for fit in (point.fits if first is None else first.fits)]
         stage, patience = (Stage.REFIT, 1) if first is None else (Stage.POLISHING, POLISHING_PATIENCE)
-        fits = yield self._trainings(stage, index, starts, masks, patience=patience, follows=[point])
+        trainings = self._trainings(stage, index, starts, masks, patience=patience, follows=[point])
+        fits = yield [replace(training, settles=first is not None) for training in trainings]
         networks = zip(self._load([fit.learned for fit in fits]), supports, strict=True)
         weights = (graphs(network, NoProjection(), rows.Z, support) for network, support in networks)
         found = prune(tuple(fits), weights, self.folds)

@@ -136,7 +136,8 @@ class Runner:
         on_cpu = split.train.X.device.type == "cpu"
         if not on_cpu:
             torch.manual_seed(training.seed)  # dropout elsewhere has no generator of its own
-        settings = replace(self._settings, patience=training.patience * self._settings.patience)
+        settings = self._settings.settling() if training.settles else self._settings
+        settings = replace(settings, patience=training.patience * settings.patience)
         descent = _descent(network, layer, split, settings, generator)
         return (yield from descend(descent, settings, training.progress, training.keep_last))
 

@@ -15,7 +15,9 @@ from contextualdag.threads import Job, in_turns
 from contextualdag.training.data import Rows, Split
 from contextualdag.training.loss import errors, mean_error, residuals
 
-ROWS_IN_A_STEP, MOST_STEPS, MOST_HASTE = 333, 12, 2.5  # of an epoch with batch_size="auto"
+# Of an epoch with batch_size="auto": steps are of 333 rows while these are few, and grow with the root of their number.
+ROWS_IN_A_STEP, ROWS_PER_SQUARED_STEP, MOST_STEPS, MOST_HASTE = 333, 83, 12, 2.5
+SETTLING_RATE = 0.5  # times the learning rate
 
 State = dict[str, Tensor]
 Learned = TypeVar("Learned")  # what a fit ends with: the state of a network, or matrices
@@ -36,12 +38,15 @@ class TrainingSettings:
         Number of epochs without a better validation loss after which training stops.
     batch_size : int or "auto", optional
         Number of samples in one step; all of them by default. "auto" has to be settled by `for_rows`.
+    haste : float
+        By how much `for_rows` divided the patience, since an epoch has several steps.
     """
 
     learning_rate: float = 1e-3
     max_epochs: int = 10_000
     patience: float = 10
     batch_size: int | str | None = None
+    haste: float = 1
 
     def for_rows(self, rows: Rows) -> "TrainingSettings":
         """The settings for as many rows: "auto" is several steps an epoch on the CPU, with fewer epochs of patience.
@@ -50,8 +55,18 @@ class TrainingSettings:
         """
         if self.batch_size != "auto":
             return self
-        steps = max(1, min(round(len(rows) / ROWS_IN_A_STEP), MOST_STEPS)) if rows.X.device.type == "cpu" else 1
-        return replace(self, batch_size=len(rows) // steps, patience=self.patience / min(math.sqrt(steps), MOST_HASTE))
+        n = len(rows)
+        most = min(round(n / ROWS_IN_A_STEP), round(math.sqrt(n / ROWS_PER_SQUARED_STEP)), MOST_STEPS)
+        steps = max(1, most) if rows.X.device.type == "cpu" else 1
+        haste = min(math.sqrt(steps), MOST_HASTE)
+        return replace(self, batch_size=n // steps, patience=self.patience / haste, haste=haste)
+
+    def settling(self) -> "TrainingSettings":
+        """Shorter steps of all rows, where `for_rows` took parts of them, whose random errors weights never settle from."""
+        if self.haste == 1:
+            return self
+        rate, patience = self.learning_rate * SETTLING_RATE, self.patience * self.haste
+        return replace(self, learning_rate=rate, patience=patience, batch_size=None, haste=1)
 
 
 @dataclass(frozen=True)
@@ -74,6 +89,8 @@ class Training:
         Factor by which the patience of the settings is multiplied.
     keep_last : bool
         Whether the last weights are kept instead of the best.
+    settles : bool
+        Whether steps are those of `TrainingSettings.settling`; on the CPU alone, elsewhere all steps are of all rows.
     """
 
     start: State
@@ -84,6 +101,7 @@ class Training:
     progress: Progress | None = None
     patience: float = 1
     keep_last: bool = False
+    settles: bool = False
 
 
 @dataclass(frozen=True)
