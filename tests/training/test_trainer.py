@@ -5,7 +5,7 @@ import torch
 
 from contextualdag.errors import TrainingError
 from contextualdag.training.cuda_graph import Standing
-from contextualdag.training.data import Split
+from contextualdag.training.data import Rows, Split
 from contextualdag.training.loss import errors, mean_error, residuals
 from contextualdag.training.trainer import NoProjection, TrainingSettings, train
 
