@@ -363,7 +363,8 @@ class GraphEstimator(NotebookSummary, Summary, Pictures, Effects, Doors, BaseEst
     def score(self, X: Any, Z: Any = None, sample_weight: Any = None, interventions: Any = None) -> float:
         """Share of the variance of X that contexts and edges explain, the mean over variables; higher is better.
 
-        Variables count as they were transformed in the fit (see `transforms_`).
+        A share has no unit, so each variable counts the same, whatever it is measured in. Variables count as they were
+        transformed in the fit (see `transforms_`).
 
         Parameters
         ----------

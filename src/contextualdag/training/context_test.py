@@ -42,7 +42,7 @@ class ContextTest:
     n_rows : int
         Number of rows of the test.
     features : dict of str to float
-        p-value of each context feature given the others; empty where there is one.
+        p-value of each context feature that varies, given the others; empty where there is one feature.
     n_groups : int
         Number of groups that swapped contexts, where these are the same within each; zero where rows swapped theirs.
     gain : float
@@ -106,6 +106,8 @@ def permutation_test(rows: Rows, features: Mapping[str, Sequence[int]], seed: in
     p_value = _p_value(products, [_terms(Z[order], everything, everything) for order in orders], Z[:, :0])
     of_features = {}
     for name, columns in features.items() if len(features) > 1 else ():
+        if not bool((Z[:1, columns] != Z[:, columns]).any()):
+            continue
         others = [column for column in everything if column not in columns]
         basis = _terms(Z, others, others)
         fitted = _fitted(Z[:, columns], Z[:, others])
