@@ -255,6 +255,7 @@ def test_processes_give_the_same_as_one(model, data):
     assert np.array_equal(side_by_side.edge_probabilities(data.Z), model.edge_probabilities(data.Z))
 
 
+@pytest.mark.long
 def test_a_dask_cluster_gives_the_same(data):
     distributed = pytest.importorskip("distributed")
     alone = fixed().fit(data.X, data.Z)

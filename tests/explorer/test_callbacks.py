@@ -331,6 +331,7 @@ class WithoutFeatures:
         self.noise_scale_ = self.scale_ = np.ones(3)
         self.structure_, self.selection = "varying", "min"
         self.explained_ = pd.DataFrame({name: [math.nan] for name in ("means", "common edges", "change of edges")})
+        self._solution = SimpleNamespace(n_required=0)
         self._preparation = SimpleNamespace(transforms=Transforms.learn(np.zeros((0, 3)), self.names_, "none"))
 
     def adjacency(self, Z):

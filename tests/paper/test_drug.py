@@ -16,7 +16,7 @@ from contextualdag.paper import drug
 from contextualdag.paper.drug import DrugFit, read_study, run_drug
 from contextualdag.paper.drug_report import compare_edges, comparison, describe, write_drug_report
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 REAL = Path(__file__).parents[3] / "shared" / "datasets" / "drug_consumption.data"
 PUBLISHED_SHA256 = drug_consumption._SHA256
@@ -133,7 +133,6 @@ def test_what_substances_are_divided_by_is_that_of_the_fits(finished):
     assert "explains 12 % of the variance of held-out rows before any edge" in page
 
 
-@pytest.mark.long
 def test_quick_leaves_the_papers_settings_out(small, tmp_path):
     data = tmp_path / "drug_consumption.data"
     data.write_bytes(small)
@@ -143,7 +142,6 @@ def test_quick_leaves_the_papers_settings_out(small, tmp_path):
     assert "the paper's own settings were not fitted" in describe(study, comparison(study))[-1]
 
 
-@pytest.mark.long
 def test_figures_are_drawn_from_the_tables_alone(finished, never_fit):
     folder = finished[0]
     hidden = (folder / "drug" / "models").rename(folder / "elsewhere")
