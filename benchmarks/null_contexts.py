@@ -1,6 +1,6 @@
 """How often a context that does not matter is said to matter: `python -m benchmarks.null_contexts runs.csv page.md`.
 
-Contexts are drawn at random or dealt out to other rows, so that nothing depends on them. Counted are p-values of
+Contexts are drawn at random or permuted among rows, so that nothing depends on them. Counted are p-values of
 `context_test_` of at most .05 and models whose graphs vary. P-values should be uniform: the last column is the p-value of a
 Kolmogorov-Smirnov test of that, in which steps of .005 count as ties. Finished runs are kept in the CSV, and
 the page is written from it.

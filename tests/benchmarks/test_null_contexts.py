@@ -11,7 +11,14 @@ def test_uniform_p_values_pass_and_others_do_not():
     assert null_contexts.uniformity(steps**2) < 0.001
 
 
-def test_contexts_are_dealt_out_anew():
+@pytest.mark.parametrize("name", [name for name in null_contexts.DATA if name.startswith(("one graph", "diabetes"))])
+def test_tables_that_come_with_the_package_are_drawn(name):
+    X, Z = null_contexts.DATA[name](np.random.default_rng(0), null_contexts.NO_FILES)
+    assert np.isfinite(X).all(axis=None)
+    assert len(X) == len(Z)
+
+
+def test_contexts_are_drawn_anew():
     X, Z = null_contexts.diabetes(np.random.default_rng(0), null_contexts.NO_FILES)
     other_X, other_Z = null_contexts.diabetes(np.random.default_rng(1), null_contexts.NO_FILES)
     assert X.equals(other_X)

@@ -247,8 +247,7 @@ def make_varying_dag(
     noise *= _noise_sd(noise_scale, n_nodes, rng)
     factor = _factors(weak_edges, n_edges, rng)
     shift = rng.normal(0, mean_shift, size=(n_features, n_nodes)) if mean_shift else np.zeros((n_features, n_nodes))
-    if degrees_of_freedom < math.inf:
-        noise *= np.sqrt(degrees_of_freedom / rng.chisquare(degrees_of_freedom, size=noise.shape))
+    noise *= _tails(noise.shape, degrees_of_freedom, rng)
     factors = 10 ** rng.uniform(-units, units, size=n_nodes) if units else np.ones(n_nodes)
     size_of_row = np.where(rng.random(n_samples) < outliers, OUTLYING, 1.0) if outliers else np.ones(n_samples)
     fixed = _fixed_direction(reversals, j, k, n_nodes, rng)
@@ -288,17 +287,18 @@ def make_fixed_dag(
     weight: float = 0.3,
     graph: Graph = "erdos-renyi",
     noise_scale: NoiseScale = "equal",
+    degrees_of_freedom: float = math.inf,
     standardise: bool = False,
     random_state: int | np.random.Generator | None = None,
 ) -> Dataset:
     """Simulate the paper's fixed design: one graph for all samples, whatever their context.
 
     `n_edges` pairs of nodes are drawn and point forward in a random order of the nodes. Every edge has the same weight.
-    Contexts are uniform, noise is normal.
+    Contexts are uniform, noise is normal by default.
 
     Parameters
     ----------
-    n_samples, n_nodes, n_features, graph, noise_scale, standardise, random_state
+    n_samples, n_nodes, n_features, graph, noise_scale, degrees_of_freedom, standardise, random_state
         As in `make_varying_dag`.
     n_edges : int, default=10
         Number of edges of the graph.
@@ -330,6 +330,7 @@ def make_fixed_dag(
         weight=weight,
         graph=graph,
         noise_scale=noise_scale,
+        degrees_of_freedom=degrees_of_freedom,
         standardise=standardise,
     )
     rng = generator(random_state, "make_fixed_dag")
@@ -338,6 +339,7 @@ def make_fixed_dag(
     Z = rng.uniform(-1, 1, size=(n_samples, n_features))
     noise = rng.standard_normal((n_samples, n_nodes))
     noise *= _noise_sd(noise_scale, n_nodes, rng)
+    noise *= _tails(noise.shape, degrees_of_freedom, rng)
 
     forward = position[j] < position[k]
     W = np.zeros((n_nodes, n_nodes))
@@ -444,6 +446,13 @@ def _noise_sd(noise_scale: NoiseScale, n_nodes: int, rng: np.random.Generator) -
         return np.ones(n_nodes)
     low, high = noise_scale
     return rng.uniform(low, high, size=n_nodes)
+
+
+def _tails(shape: tuple[int, ...], degrees_of_freedom: float, rng: np.random.Generator) -> Array:
+    """What normal noise is multiplied by to have Student's distribution."""
+    if degrees_of_freedom == math.inf:
+        return np.ones(shape)
+    return np.asarray(np.sqrt(degrees_of_freedom / rng.chisquare(degrees_of_freedom, size=shape)))
 
 
 def _factors(weak_edges: bool | float, n_edges: int, rng: np.random.Generator) -> Array:
