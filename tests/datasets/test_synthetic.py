@@ -309,8 +309,9 @@ def test_units_change_nothing_else():
     assert 0.01 <= factors.min() < 1 < factors.max() <= 100
 
 
-def test_heavy_tails():
-    data = make_varying_dag(5000, 5, n_edges=5, degrees_of_freedom=3, random_state=0)
+@pytest.mark.parametrize("design", [make_varying_dag, make_fixed_dag])
+def test_heavy_tails(design):
+    data = design(5000, 5, n_edges=5, degrees_of_freedom=3, random_state=0)
     assert kstest(residuals(data).ravel(), "t", args=(3,)).pvalue > 0.01
     assert kstest(residuals(data).ravel(), "norm").pvalue < 1e-6
 
