@@ -186,6 +186,7 @@ def test_a_point_that_came_in_later_is_shown_where_its_budget_is():
     assert rows[2][3:] == ("0.9000", "3.9", "selected")
 
 
+@pytest.mark.long
 def test_too_few_rows_for_a_score(table):
     """Of six rows one is not seen by the network of the means. With three members none holds it out, with five one does."""
     table.head(6).to_csv("few.csv", index=False)

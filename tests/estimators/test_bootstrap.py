@@ -250,6 +250,7 @@ def test_directions_that_data_do_not_tell_are_even():
     assert cpdag(model.consensus(X[:1]))[0].sum() == 2
 
 
+@pytest.mark.long
 def test_processes_give_the_same_as_one(model, data):
     side_by_side = BootstrapDAG(ContextualDAG(**SMALL), n_resamples=6, n_jobs=2, verbose=False).fit(data.X, data.Z)
     assert np.array_equal(side_by_side.edge_probabilities(data.Z), model.edge_probabilities(data.Z))

@@ -40,6 +40,7 @@ def test_of_one_network_it_is_that_of_fixed_dag(fixed):
     np.testing.assert_allclose(W[0], alone.graph_, atol=1e-3)  # their means start from other random numbers
 
 
+@pytest.mark.long
 def test_not_selected_where_graphs_vary():
     data = make_varying_dag(900, n_nodes=5, n_features=2, n_edges=5, random_state=3)
     model = ContextualDAG(**QUICK).fit(data.X, data.Z)
@@ -48,6 +49,7 @@ def test_not_selected_where_graphs_vary():
     assert np.ptp(W, axis=0).max() > 0
 
 
+@pytest.mark.long
 def test_other_sparsities_and_the_path_are_those_of_the_constant_graph(model, fixed):
     assert not model.select(n_edges=0).adjacency(fixed.Z[:3]).any()
     W = model.select(n_edges=4).adjacency(fixed.Z[:3])

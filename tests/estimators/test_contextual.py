@@ -152,7 +152,7 @@ def test_frames_with_categories_of_pandas_and_polars(data):
         by_pandas.adjacency(pd.DataFrame({"v": [0.1]}))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_save_and_load_in_another_process(model, data, tmp_path):
     model.save(tmp_path / "model")
     Z = data.Z[:40]

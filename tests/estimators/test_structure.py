@@ -88,7 +88,7 @@ class StoppedError(Exception):
     pass
 
 
-@pytest.mark.parametrize("after", [25, 40])
+@pytest.mark.parametrize("after", [25, pytest.param(40, marks=pytest.mark.long)])
 def test_an_interrupted_fit_goes_on_to_the_same_end(model, along, tmp_path, monkeypatch, after):
     from contextualdag.training.checkpoint import Checkpoint
 

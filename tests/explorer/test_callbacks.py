@@ -364,6 +364,7 @@ def test_one_feature_has_a_curve_for_a_map():
     assert moved == [0.25]
 
 
+@pytest.mark.long
 def test_redrawing_twenty_nodes_is_quick():
     data = make_varying_dag(200, n_nodes=20, n_edges=25, n_features=2, random_state=0)
     model = ContextualDAG(hidden_layers=(16,), max_epochs=3, n_budgets=3, random_state=0, verbose=False).fit(data.X, data.Z)
