@@ -1,3 +1,4 @@
+import math
 from dataclasses import replace
 
 import pytest
@@ -102,15 +103,19 @@ def test_early_stopping_of_several_networks_at_once():
     assert standing.diverged.tolist() == [0, 0, 1]
 
 
-@pytest.mark.parametrize(("n", "steps"), [(1, 1), (400, 1), (1333, 4), (4216, 7), (13_333, 12), (10**6, 12)])
-def test_steps_of_an_epoch_and_of_settling(n, steps):
+@pytest.mark.parametrize(
+    ("n", "steps", "settled"), [(1, 1, 1), (400, 1, 1), (1333, 4, 1), (4216, 7, 1), (13_333, 12, 3), (10**6, 12, 12)]
+)
+def test_steps_of_an_epoch_and_of_settling(n, steps, settled):
     rows = Rows(torch.zeros(n, 1), torch.zeros(n, 1))
     settings = TrainingSettings(4e-3, patience=10, batch_size="auto").for_rows(rows)
     assert settings.batch_size == n // steps
-    settled = settings.settling()
-    assert settled.patience == pytest.approx(10)
-    if steps > 1:
-        assert (settled.batch_size, settled.learning_rate) == (None, 2e-3)
-        assert settled.settling() is settled
+    assert settings.patience == pytest.approx(10 / min(math.sqrt(steps), 2.5))
+    after = settings.settling()
+    if settled >= steps:
+        assert after is settings
+    else:
+        assert (after.batch_size, after.learning_rate) == (n // settled, 2e-3)
+        assert after.patience == pytest.approx(10 / math.sqrt(settled))
     own = TrainingSettings(batch_size=50).for_rows(rows)  # what the user asks for stays
     assert own.settling() is own

@@ -17,7 +17,7 @@ from contextualdag.training.loss import errors, mean_error, residuals
 
 # Of an epoch with batch_size="auto": steps are of 333 rows while these are few, and grow with the root of their number.
 ROWS_IN_A_STEP, ROWS_PER_SQUARED_STEP, MOST_STEPS, MOST_HASTE = 333, 83, 12, 2.5
-SETTLING_RATE = 0.5  # times the learning rate
+SETTLING_RATE, SETTLING_ROWS = 0.5, 4000  # times the learning rate, and rows of a step to settle by
 
 State = dict[str, Tensor]
 Learned = TypeVar("Learned")  # what a fit ends with: the state of a network, or matrices
@@ -38,14 +38,15 @@ class TrainingSettings:
         Number of epochs without a better validation loss after which training stops.
     batch_size : int or "auto", optional
         Number of samples in one step; all of them by default. "auto" has to be settled by `for_rows`.
-    haste : float
-        By how much `for_rows` divided the patience, since an epoch has several steps.
+    n_rows, haste : int, float
+        Number of rows that `for_rows` saw, and by how much it divided the patience, since an epoch has several steps.
     """
 
     learning_rate: float = 1e-3
     max_epochs: int = 10_000
     patience: float = 10
     batch_size: int | str | None = None
+    n_rows: int = 0
     haste: float = 1
 
     def for_rows(self, rows: Rows) -> "TrainingSettings":
@@ -57,16 +58,20 @@ class TrainingSettings:
             return self
         n = len(rows)
         most = min(round(n / ROWS_IN_A_STEP), round(math.sqrt(n / ROWS_PER_SQUARED_STEP)), MOST_STEPS)
-        steps = max(1, most) if rows.X.device.type == "cpu" else 1
-        haste = min(math.sqrt(steps), MOST_HASTE)
-        return replace(self, batch_size=n // steps, patience=self.patience / haste, haste=haste)
+        steps = most if rows.X.device.type == "cpu" else 1
+        return self._with_steps(n, max(1, steps))
 
     def settling(self) -> "TrainingSettings":
-        """Shorter steps of all rows, where `for_rows` took parts of them, whose random errors weights never settle from."""
-        if self.haste == 1:
+        """Shorter steps of more rows, where `for_rows` took few, whose random errors weights never settle from."""
+        steps = max(1, self.n_rows // SETTLING_ROWS)
+        if not isinstance(self.batch_size, int) or self.n_rows // steps <= self.batch_size:
             return self
-        rate, patience = self.learning_rate * SETTLING_RATE, self.patience * self.haste
-        return replace(self, learning_rate=rate, patience=patience, batch_size=None, haste=1)
+        return replace(self._with_steps(self.n_rows, steps), learning_rate=self.learning_rate * SETTLING_RATE)
+
+    def _with_steps(self, n: int, steps: int) -> "TrainingSettings":
+        """So many steps an epoch of n rows, and fewer epochs of patience the more there are."""
+        haste = min(math.sqrt(steps), MOST_HASTE)
+        return replace(self, batch_size=n // steps, patience=self.patience * self.haste / haste, n_rows=n, haste=haste)
 
 
 @dataclass(frozen=True)
@@ -90,7 +95,7 @@ class Training:
     keep_last : bool
         Whether the last weights are kept instead of the best.
     settles : bool
-        Whether steps are those of `TrainingSettings.settling`; on the CPU alone, elsewhere all steps are of all rows.
+        Whether steps are those of `TrainingSettings.settling`: on the CPU; elsewhere all steps are of all rows anyway.
     """
 
     start: State
