@@ -3,7 +3,7 @@ import pytest
 
 from contextualdag.datasets import make_varying_dag
 from contextualdag.errors import InvalidInputError, InvalidParameterError
-from contextualdag.transforms import Transforms, check_transform, kind_of
+from contextualdag.transforms import Transforms, check_transform, common_step, kind_of
 
 RNG = np.random.default_rng(0)
 COLUMNS = {
@@ -31,6 +31,38 @@ def test_kinds_and_what_is_done_about_them(name):
     kind, transform, values = COLUMNS[name]
     learned = Transforms.learn(values[:, None].astype(float), [name], "auto")
     assert (*learned.kinds, *learned.names_of_transforms) == (kind, transform)
+
+
+@pytest.mark.parametrize("factor", [1000, 2**-7, 0.1, 1.15078, 1 / 3])
+@pytest.mark.parametrize("name", COLUMNS)
+def test_units_do_not_matter(name, factor):
+    values = COLUMNS[name][2][:, None].astype(float)
+    learned, other = (Transforms.learn(X, [name], "auto") for X in (values, values * factor))
+    assert (other.kinds, other.names_of_transforms) == (learned.kinds, learned.names_of_transforms)
+    moved, rescaled = learned.forward(values, "X"), other.forward(values * factor, "X")
+    ratio = 1 if learned.names_of_transforms != ("none",) else factor
+    assert rescaled - rescaled.mean() == pytest.approx(ratio * (moved - moved.mean()), rel=1e-6, abs=1e-6)
+    assert other.back(rescaled) == pytest.approx(values * factor)
+
+
+def test_log1p_counts_in_steps_unless_asked_for():
+    X = 1000.0 * COLUMNS["visits"][2][:, None]
+    assert Transforms.learn(X, ["visits"], "auto").columns[0].unit == 1000
+    told = Transforms.learn(X, ["visits"], {"visits": "log1p"})
+    assert told.columns[0].unit == 1
+    assert told.forward(X, "X") == pytest.approx(np.log1p(X))
+
+
+@pytest.mark.parametrize("levels", [[0.0, 1.0, 2**0.5, np.pi], [0.0, 0.0123, 1.0], np.linspace(0, 1, 3001)])
+def test_no_common_step(levels):
+    assert common_step(np.array(levels)) is None
+
+
+@pytest.mark.parametrize("scale", [1e-310, 1e-200, 0.3, 1.0, 1e200])
+def test_common_step(scale):
+    for steps in ([0, 2, 3], [2, 4, 10, 14], [-6, 0, 9, 999], range(500)):
+        expected = scale * (np.gcd.reduce(np.array(steps)))
+        assert common_step(scale * np.array(steps, dtype=float)) == pytest.approx(expected, rel=1e-3, abs=0)
 
 
 @pytest.mark.parametrize(

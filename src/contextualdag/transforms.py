@@ -27,17 +27,22 @@ CLEAR_SKEW, CLEAR_MOMENT, FEWEST_VALUES = 0.3, 0.5, 50
 TAIL = 0.05  # beyond the quantiles whose distances from the median are compared
 MOST_TIED = 0.1  # share of one value up to which ranks tell values apart
 MOST_KNOTS = 1000
+MOST_STEPS, WHOLE = 1000, 1e-3  # up to which numbers that are not whole are told to be multiples, and how nearly they are
 LARGEST_LOG = 700.0  # whose exponential is finite
 
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """A variable: its kind, its transform and, for normal scores, values with the scores that belong to them."""
+    """A variable: its kind, its transform and what belongs to that.
+
+    `unit` is what log1p divides by; `values` and their `scores` are those of normal scores.
+    """
 
     kind: str
     transform: str = NONE
     values: Array | None = None
     scores: Array | None = None
+    unit: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -71,22 +76,25 @@ class Transforms:
             transform = given.get(position, _fitting(values, kind) if wanted != NONE else NONE)
             transform = transform if len(values) else NONE
             scores = _normal_scores(values) if transform == NORMAL_SCORES else (None, None)
-            columns.append(Column(kind, transform, *scores))
+            in_steps = transform == LOG1P and position not in given
+            columns.append(Column(kind, transform, *scores, unit=(in_steps and common_step(np.unique(values))) or 1.0))
         return cls(tuple(names), tuple(columns))
 
     @classmethod
     def of(cls, names: Sequence[str], packed: Sequence[Sequence[str]], arrays: Mapping[str, Array]) -> "Transforms":
         """From what was saved: kinds and transforms, and `arrays`."""
         columns = [
-            Column(kind, transform, arrays.get(f"values/{k}"), arrays.get(f"scores/{k}"))
+            Column(kind, transform, arrays.get(f"values/{k}"), arrays.get(f"scores/{k}"), float(arrays.get(f"unit/{k}", 1.0)))
             for k, (kind, transform) in enumerate(packed)
         ]
         return cls(tuple(names), tuple(columns))
 
     def arrays(self) -> dict[str, Array]:
-        """Values and scores of columns with normal scores, by name."""
+        """Values and scores of columns with normal scores, and units of log1p, by name."""
         found: dict[str, Array] = {}
         for k, column in enumerate(self.columns):
+            if column.transform == LOG1P:
+                found[f"unit/{k}"] = np.array(column.unit)
             if column.values is not None and column.scores is not None:
                 found |= {f"values/{k}": column.values, f"scores/{k}": column.scores}
         return found
@@ -150,11 +158,11 @@ class Transforms:
             return np.where(np.isnan(values), np.nan, found)
         if column.transform == NONE:
             return values
-        least = 0.0 if column.transform == LOG else -1.0
-        too_small = values <= least
+        is_log = column.transform == LOG
+        too_small = values <= (0 if is_log else -column.unit)
         if too_small.any():
-            raise InvalidInputError(_no_logarithm(self.names[position], what, values, column.transform))
-        return np.log(values) if column.transform == LOG else np.log1p(values)
+            raise InvalidInputError(_no_logarithm(self.names[position], what, values, column))
+        return np.log(values) if is_log else np.log1p(values / column.unit)
 
     def _back(self, position: int, values: Array) -> Array:
         column = self.columns[position]
@@ -162,15 +170,15 @@ class Transforms:
             inside: Array = np.interp(values, column.scores, column.values)
             return np.where(np.isnan(values), np.nan, inside)
         bounded = np.clip(values, -LARGEST_LOG, LARGEST_LOG)
-        return np.exp(bounded) if column.transform == LOG else np.expm1(bounded)
+        return np.exp(bounded) if column.transform == LOG else np.expm1(bounded) * column.unit
 
 
 def kind_of(values: Array) -> str:
     """What a column without missing values seems to be.
 
-    Two values are binary. Whole numbers that start at 0 or 1 are counts if they go up by more than ten, or by less but
-    become ever rarer; others no more than ten apart are ordinal. Numbers that are not negative and whose upper tail is
-    clearly longer are skewed; all others continuous.
+    Two values are binary. Whole numbers of steps that start at 0 or 1 are counts if they go up by more than ten, or by less
+    but become ever rarer; others no more than ten steps apart are ordinal. Numbers that are not negative and whose upper
+    tail is clearly longer are skewed; all others continuous. The step is the column's own, so that units do not matter.
 
     Examples
     --------
@@ -178,20 +186,54 @@ def kind_of(values: Array) -> str:
     >>> from contextualdag.transforms import kind_of
     >>> kind_of(np.array([0.0, 1.0, 1.0])), kind_of(np.array([1.0, 2.0, 5.0])), kind_of(np.array([0.0, 3.0, 17.0]))
     ('binary', 'ordinal', 'count')
+    >>> kind_of(np.array([100.0, 200.0, 500.0]))
+    'ordinal'
     """
     levels = np.unique(values)
     if len(levels) == 2:
         return BINARY
-    if len(levels) > 2 and (levels == np.round(levels)).all():
-        is_short = levels[-1] - levels[0] < MOST_LEVELS
+    step = common_step(levels) if len(levels) > 2 else None
+    if step is not None:
+        first, last = np.round(levels[[0, -1]] / step)
+        is_short = last - first < MOST_LEVELS
         runs_out = _has_upper_tail(values) and (values == levels[-1]).sum() <= max(2, RARE * len(values))
-        if levels[0] in (0, 1) and (runs_out or not is_short):
+        if first in (0, 1) and (runs_out or not is_short):
             return COUNT
         if is_short:
             return ORDINAL
     if len(values) and values.min() >= 0 and is_skewed(values):
         return SKEWED
     return CONTINUOUS
+
+
+def common_step(levels: Array) -> float | None:
+    """The largest number of which all are multiples, or None; for numbers that are not whole if it is not too small.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from contextualdag.transforms import common_step
+    >>> common_step(np.array([0.0, 2000.0, 3000.0])), common_step(np.array([0.0, 1.0, 2**0.5]))
+    (1000.0, None)
+    >>> print(f"{common_step(np.array([0.0, 0.2, 0.3])):.3g}")
+    0.1
+    """
+    largest = float(np.abs(levels).max())
+    if largest < 2**53 and (levels == np.round(levels)).all():
+        return float(np.gcd.reduce(levels.astype(np.int64))) or None
+    if len(levels) > 2 * MOST_STEPS + 1:
+        return None
+    shares = levels / largest
+    step = 1.0
+    for share in np.abs(shares):  # Euclid's algorithm, where a rest below half of the smallest step is zero
+        larger, rest = step, float(share)
+        while rest > 0.5 / MOST_STEPS:
+            larger, rest = rest, abs(larger - rest * round(larger / rest))
+        step = larger
+    steps = np.round(shares / step)
+    step = float(shares @ steps / (steps @ steps))
+    is_common = step * MOST_STEPS > 1 - WHOLE and bool((np.abs(shares / step - steps) < WHOLE).all())
+    return step * largest if is_common else None
 
 
 def is_skewed(values: Array) -> bool:
@@ -273,16 +315,17 @@ def check_transform(value: Any, owner: str) -> None:
         require(is_one_of(value, (AUTO, NONE)), "transform", owner, expected, value, (AUTO, NONE))
 
 
-def _no_logarithm(name: str, what: str, values: Array, transform: str) -> str:
-    zeros, negative, too_small = int((values == 0).sum()), int((values < 0).sum()), int((values <= -1).sum())
+def _no_logarithm(name: str, what: str, values: Array, column: Column) -> str:
+    zeros, negative = int((values == 0).sum()), int((values < 0).sum())
+    too_small = int((values <= -column.unit).sum())
 
     def some(count: int, kind: str) -> str:
         return f"{count} {kind}{'' if count == 1 else 's'}"
 
-    if transform == LOG1P:
+    if column.transform == LOG1P:
         have = "has" if too_small == 1 else "have"
         return (
-            f"Column '{name}' of {what} has {some(too_small, 'value')} of -1 or less, which {have} no log1p. Use "
+            f"Column '{name}' of {what} has {some(too_small, 'value')} of {-column.unit:.6g} or less, which {have} no log1p. Use "
             "'normal-scores' or 'none' for it."
         )
     both = " and ".join(some(count, kind) for count, kind in ((zeros, "zero"), (negative, "negative value")) if count)

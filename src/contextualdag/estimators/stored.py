@@ -88,6 +88,8 @@ def _check_transforms(transforms: Transforms, p: int) -> None:
         where = f"transforms[{position}]"
         expect(column.kind in KINDS, where, f"of a kind in {list(KINDS)}", column.kind)
         expect(column.transform in TRANSFORMS, where, f"one of {list(TRANSFORMS)}", column.transform)
+        sound = np.isfinite(column.unit) and column.unit > 0
+        expect(bool(sound), f"unit/{position}", "a positive number", column.unit)
         if column.transform == NORMAL_SCORES:
             values, scores = column.values, column.scores
             if values is None or scores is None:
