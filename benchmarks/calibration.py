@@ -1,8 +1,9 @@
 """Are edge probabilities right? `python -m benchmarks.calibration collect FOLDER`, then `learn` or `report`.
 
 `collect` fits a `BootstrapDAG` to data sets of several designs and keeps shares, graphs and truth for new contexts, one file
-for each data set. `learn` fits the curves of ``src/contextualdag/estimators/calibration.py`` to such files. `report`, for
-data sets that were not learned from, compares probabilities with how often they come true, and draws the curves.
+for each data set; "random" stands for a design that is drawn anew for each seed. `learn` fits the numbers of
+``src/contextualdag/estimators/calibration.py`` to such files, those of random designs by default. `report`, for the other
+designs, compares probabilities with how often they come true, and draws the curves.
 """
 
 import argparse
@@ -14,20 +15,24 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.isotonic import IsotonicRegression
+from sklearn.linear_model import LogisticRegression
 
 from contextualdag import BootstrapDAG, ContextualDAG, metrics
 from contextualdag.datasets import make_varying_dag
 from contextualdag.effects import total_effects
-from contextualdag.estimators.calibration import FORWARD_SHARES, SHARES, calibrated, interval
+from contextualdag.estimators.calibration import calibrated, forward_evidence, interval, joined_evidence
 from contextualdag.paper.outputs import markdown_table
+from contextualdag.training.noise import UNEQUAL
+from contextualdag.training.structure import VARYING
 
 Array = NDArray[np.float64]
 
 N_NEW, N_EFFECTS = 500, 100  # new contexts, and those of them whose effects are looked at
 BINS = np.linspace(0, 1, 11)
+LEAST_SHARES = 0.1  # of halves and of members together, from which on directions are learned
 FEWEST = 100  # edges in a bin that is reported
 POSSIBLE = 0.1  # probability above which a pair counts where those that are surely not joined would outnumber all others
+RANDOM = "random"
 DESIGNS: dict[str, tuple[int, dict[str, Any]]] = {
     "n1000": (1000, {}),
     "n316-p10": (316, {"n_nodes": 10}),
@@ -35,10 +40,6 @@ DESIGNS: dict[str, tuple[int, dict[str, Any]]] = {
     "weak": (1000, {"weak_edges": True}),
     "hubs-m5": (1000, {"graph": "scale-free", "n_features": 5}),
     "n3162": (3162, {}),
-    "n316": (316, {}),
-    "one-order": (1000, {"reversals": False, "n_edges": 20}),
-    "p10-m1": (1000, {"n_nodes": 10, "n_features": 1}),
-    "dense": (1000, {"n_edges": 30}),
 }
 
 
@@ -46,7 +47,8 @@ DESIGNS: dict[str, tuple[int, dict[str, Any]]] = {
 class Result:
     """What one data set showed.
 
-    Shares of halves and of members, graphs of the fit and true ones (n, p, p), and weights of halves (b, n', p, p).
+    Shares of halves and of members, graphs of the fit and true ones (n, p, p), weights of halves (b, n', p, p), standard
+    deviations of the variables (p,), and whether noise was unequal and graphs kept to one order, as 0 or 1.
     """
 
     shares: Array
@@ -54,30 +56,62 @@ class Result:
     own: Array
     truth: Array
     halves: Array
+    scale: Array
+    unequal: Array
+    one_order: Array
+
+    @property
+    def standardised(self) -> Array:
+        """Weights of the fit in standard deviations."""
+        return self.own * self.scale[:, None] / self.scale
 
     @property
     def probabilities(self) -> Array:
         """Calibrated probabilities (n, p, p)."""
-        return calibrated(self.shares, self.members, ~np.eye(self.own.shape[1], dtype=bool))
+        allowed = ~np.eye(self.own.shape[1], dtype=bool)
+        flags = bool(self.unequal), bool(self.one_order)
+        return calibrated(self.shares, self.members, self.standardised, allowed, *flags)
+
+
+def random_design(seed: int) -> tuple[int, dict[str, Any]]:
+    """A number of rows and options of `make_varying_dag`."""
+    rng = np.random.default_rng(seed)
+    n = round(10 ** rng.uniform(np.log10(250), np.log10(2500)))
+    p, m = int(rng.choice([8, 10, 15, 20])), int(rng.choice([1, 2, 3, 5]))
+    design: dict[str, Any] = {"n_nodes": p, "n_features": m, "n_edges": round(p * rng.choice([0.7, 1.0, 1.0, 1.5]))}
+    if rng.random() < 0.35:
+        design["noise_scale"] = (0.5, 2.0)
+    if rng.random() < 0.35:
+        design["weak_edges"] = True
+    if rng.random() < 0.3:
+        design["graph"] = "scale-free"
+    if rng.random() < 0.2:
+        design |= {"reversals": False, "n_edges": min(design["n_edges"], p)}
+    if rng.random() < 0.15:
+        design["degrees_of_freedom"] = 5
+    return n, design
 
 
 def collect(folder: Path, names: Iterable[str], seeds: Iterable[int], n_resamples: int) -> None:
     for name in names:
-        n, design = DESIGNS[name]
         for seed in seeds:
+            n, design = random_design(seed) if name == RANDOM else DESIGNS[name]
             data = make_varying_dag(n + N_NEW, **({"n_nodes": 20} | design), random_state=seed)
             model = BootstrapDAG(ContextualDAG(random_state=0, verbose=False), n_resamples=n_resamples, verbose=False)
             model.fit(data.X[:n], data.Z[:n])
-            Z = data.Z[n:]
-            contexts, solution = model._preparation.scaling.contexts(Z), model._solution
-            members = [solution.member_graphs(k, contexts) for k in range(solution.n_members)]
+            Z = model._encode(data.Z[n:])
+            scaling, solution = model._preparation.scaling, model._solution
+            members = (solution.member_graphs(k, scaling.contexts(Z)) for k in range(solution.n_members))
             np.savez_compressed(
                 folder / f"{name}-{seed}.npz",
-                shares=model.edge_probabilities(Z, calibrate=False).astype(np.float32),
-                members=np.mean([W.numpy() != 0 for W in members], axis=0).astype(np.float32),
-                own=model.adjacency(Z).astype(np.float32),
+                shares=model.edge_probabilities(data.Z[n:], calibrate=False).astype(np.float32),
+                members=model._shares(W.double().cpu().numpy() for W in members).astype(np.float32),
+                own=model.adjacency(data.Z[n:]).astype(np.float32),
                 truth=data.W[n:].astype(np.float32),
-                halves=np.stack(list(model._graphs(model._encode(Z[:N_EFFECTS])))).astype(np.float16),
+                halves=np.stack(list(model._graphs(Z[:N_EFFECTS]))).astype(np.float16),
+                scale=scaling.x_scale,
+                unequal=np.array(float(model.noise_ == UNEQUAL)),
+                one_order=np.array(float(model.structure_ != VARYING)),
             )
             print(name, seed, flush=True)
 
@@ -88,7 +122,7 @@ def load(folder: Path) -> dict[str, list[Result]]:
     for file in sorted(folder.glob("*.npz")):
         arrays = {name: values.astype(float) for name, values in np.load(file).items()}
         found.setdefault(file.stem.rsplit("-", 1)[0], []).append(Result(**arrays))
-    return dict(sorted(found.items(), key=lambda item: list(DESIGNS).index(item[0])))
+    return dict(sorted(found.items(), key=lambda item: [*DESIGNS, RANDOM].index(item[0])))
 
 
 def upper(W: Array) -> tuple[Array, Array]:
@@ -102,42 +136,30 @@ def joins(W: Array) -> Array:
     return forward + backward
 
 
-def curve(x: Array, y: Array, knots: Iterable[float]) -> list[float]:
-    """A rising function, linear between knots, by least squares."""
-    at = np.array(list(knots))
-    place = np.interp(x, at, np.arange(len(at)))
-    low = np.minimum(place.astype(int), len(at) - 2)
-    share = place - low
-    A, b = np.zeros((len(at), len(at))), np.zeros(len(at))
-    for rows, columns, value in (
-        (low, low, (1 - share) ** 2),
-        (low + 1, low + 1, share**2),
-        (low, low + 1, share * (1 - share)),
-        (low + 1, low, share * (1 - share)),
-    ):
-        np.add.at(A, (rows, columns), value)
-    np.add.at(b, low, (1 - share) * y)
-    np.add.at(b, low + 1, share * y)
-    values = np.linalg.solve(A + 1e-6 * np.trace(A) * np.eye(len(at)), b)
-    rising = IsotonicRegression(y_min=0, y_max=1).fit_transform(at, values, sample_weight=np.diag(A) + 1e-9)
-    return [round(float(value), 3) for value in rising]
-
-
 def learn(results: dict[str, list[Result]]) -> dict[str, list[float]]:
-    """The curves of ``calibration.py``."""
+    """The numbers of ``calibration.py``."""
     every = [one for some in results.values() for one in some]
-    votes = [upper((one.shares + one.members) / 2) for one in every]
-    truth = [upper((one.truth != 0).astype(float)) for one in every]
-    forward, backward = (np.concatenate(side) for side in zip(*votes, strict=True))
-    is_forward, is_backward = (np.concatenate(side) for side in zip(*truth, strict=True))
-    joined, is_joined = np.minimum(forward + backward, 1), is_forward + is_backward
-    told = (is_joined > 0) & (joined > 0.1)
-    share, truly = (forward / np.maximum(joined, 1e-9))[told], is_forward[told]
-    both = curve(np.r_[share, 1 - share], np.r_[truly, 1 - truly], FORWARD_SHARES)
-    return {
-        "JOINED": curve(joined, is_joined, SHARES),
-        "FORWARD": [round((a + 1 - b) / 2, 3) for a, b in zip(both, both[::-1], strict=True)],
+    evidence, is_joined = [], []
+    for one in every:
+        shares, of_members, size = (joins(array) for array in (one.shares, one.members, np.abs(one.standardised)))
+        some = shares + of_members > 0
+        found = joined_evidence(shares[some], of_members[some], size[some])
+        evidence.append(np.column_stack([found, np.full(len(found), float(one.unequal))]))
+        is_joined.append(joins((one.truth != 0).astype(float))[some])
+    joined = LogisticRegression(C=10).fit(np.concatenate(evidence), np.concatenate(is_joined))
+
+    directions, is_forward = [], []
+    for one in every:
+        told = one.truth + one.truth.transpose(0, 2, 1) != 0
+        told &= (one.shares + one.members + (one.shares + one.members).transpose(0, 2, 1)) > LEAST_SHARES
+        directions.append(forward_evidence(one.shares, one.members, bool(one.one_order))[told])
+        is_forward.append(one.truth[told] != 0)  # every pair in both orders, so that the sum has no constant
+    forward = LogisticRegression(C=10, fit_intercept=False).fit(np.concatenate(directions), np.concatenate(is_forward))
+    numbers = {
+        "OF_HALVES, OF_MEMBERS, OF_SIZE, OF_UNEQUAL_NOISE, CONSTANT": (*joined.coef_[0], *joined.intercept_),
+        "FORWARD_OF_HALVES, FORWARD_OF_MEMBERS, IN_ONE_ORDER": forward.coef_[0],
     }
+    return {names: [round(float(number), 3) for number in some] for names, some in numbers.items()}
 
 
 def bins(claimed: Array, true: Array) -> list[tuple[float, float, int]]:
@@ -171,9 +193,10 @@ def worst(claimed: Array, true: Array) -> float:
 
 def coverage(one: Result, level: float = 0.9) -> float:
     """Share of the intervals that hold the true total effect, of pairs with one."""
-    true = total_effects(one.truth[:N_EFFECTS])
+    some = one.halves.shape[1]
+    true = total_effects(one.truth[:some])
     halves = np.stack([total_effects(W) for W in one.halves])
-    low, high = interval(total_effects(one.own[:N_EFFECTS]), halves, level)
+    low, high = interval(total_effects(one.own[:some]), halves, level)
     return float(((low - 1e-9 <= true) & (true <= high + 1e-9))[np.abs(true) > 1e-9].mean())
 
 
@@ -251,7 +274,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=["collect", "learn", "report"])
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--designs", nargs="+", choices=DESIGNS, default=list(DESIGNS))
+    parser.add_argument("--designs", nargs="+", choices=[*DESIGNS, RANDOM], help="all that fit; random ones to learn from")
     parser.add_argument("--seeds", type=int, nargs="+", default=list(range(10)))
     parser.add_argument("--resamples", type=int, default=50)
     parser.add_argument("--figure", type=Path)
@@ -260,9 +283,10 @@ def main(arguments: list[str] | None = None) -> None:
         given.folder.mkdir(parents=True, exist_ok=True)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
-            collect(given.folder, given.designs, given.seeds, given.resamples)
+            collect(given.folder, given.designs or [*DESIGNS, RANDOM], given.seeds, given.resamples)
         return
-    results = {name: some for name, some in load(given.folder).items() if name in given.designs}
+    designs = given.designs or ([RANDOM] if given.what == "learn" else list(DESIGNS))
+    results = {name: some for name, some in load(given.folder).items() if name in designs}
     if given.what == "learn":
         for name, values in learn(results).items():
             print(f"{name} = {tuple(values)}")

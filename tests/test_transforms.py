@@ -182,3 +182,12 @@ def test_positions_in_place_of_names():
     for key in (np.int64(2), 2.0, True, None):
         with pytest.raises(InvalidParameterError, match=r"a dict of names or positions \(int\) of variables"):
             check_transform({key: "none"}, "FixedDAG")
+
+
+def test_what_is_saved_comes_back():
+    X = table() * 1000
+    learned = Transforms.learn(X, list(COLUMNS), "auto")
+    packed = [[column.kind, column.transform] for column in learned.columns]
+    again = Transforms.of(learned.names, packed, learned.arrays())
+    assert [column.unit for column in again.columns] == [column.unit for column in learned.columns]
+    assert again.forward(X, "X") == pytest.approx(learned.forward(X, "X"), abs=0)

@@ -75,19 +75,21 @@ class Transforms:
             kind = kind_of(values)
             transform = given.get(position, _fitting(values, kind) if wanted != NONE else NONE)
             transform = transform if len(values) else NONE
-            scores = _normal_scores(values) if transform == NORMAL_SCORES else (None, None)
+            knots, scores = _normal_scores(values) if transform == NORMAL_SCORES else (None, None)
             in_steps = transform == LOG1P and position not in given
-            columns.append(Column(kind, transform, *scores, unit=(in_steps and common_step(np.unique(values))) or 1.0))
+            step = common_step(np.unique(values)) if in_steps else None
+            columns.append(Column(kind, transform, knots, scores, step or 1.0))
         return cls(tuple(names), tuple(columns))
 
     @classmethod
     def of(cls, names: Sequence[str], packed: Sequence[Sequence[str]], arrays: Mapping[str, Array]) -> "Transforms":
         """From what was saved: kinds and transforms, and `arrays`."""
-        columns = [
-            Column(kind, transform, arrays.get(f"values/{k}"), arrays.get(f"scores/{k}"), float(arrays.get(f"unit/{k}", 1.0)))
-            for k, (kind, transform) in enumerate(packed)
-        ]
-        return cls(tuple(names), tuple(columns))
+
+        def column(k: int, kind: str, transform: str) -> Column:
+            unit = arrays.get(f"unit/{k}", np.array(1.0))
+            return Column(kind, transform, arrays.get(f"values/{k}"), arrays.get(f"scores/{k}"), unit.item())
+
+        return cls(tuple(names), tuple(column(k, *described) for k, described in enumerate(packed)))
 
     def arrays(self) -> dict[str, Array]:
         """Values and scores of columns with normal scores, and units of log1p, by name."""
@@ -230,10 +232,11 @@ def common_step(levels: Array) -> float | None:
         while rest > 0.5 / MOST_STEPS:
             larger, rest = rest, abs(larger - rest * round(larger / rest))
         step = larger
+        if step * MOST_STEPS < 1 - WHOLE:
+            return None
     steps = np.round(shares / step)
     step = float(shares @ steps / (steps @ steps))
-    is_common = step * MOST_STEPS > 1 - WHOLE and bool((np.abs(shares / step - steps) < WHOLE).all())
-    return step * largest if is_common else None
+    return step * largest if (np.abs(shares / step - steps) < WHOLE).all() else None
 
 
 def is_skewed(values: Array) -> bool:
@@ -325,8 +328,8 @@ def _no_logarithm(name: str, what: str, values: Array, column: Column) -> str:
     if column.transform == LOG1P:
         have = "has" if too_small == 1 else "have"
         return (
-            f"Column '{name}' of {what} has {some(too_small, 'value')} of {-column.unit:.6g} or less, which {have} no log1p. Use "
-            "'normal-scores' or 'none' for it."
+            f"Column '{name}' of {what} has {some(too_small, 'value')} of {-column.unit:.6g} or less, which {have} no "
+            "log1p. Use 'normal-scores' or 'none' for it."
         )
     both = " and ".join(some(count, kind) for count, kind in ((zeros, "zero"), (negative, "negative value")) if count)
     better = "'log1p' or 'normal-scores'" if not negative else "'normal-scores' or 'none'"

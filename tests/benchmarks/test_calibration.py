@@ -3,7 +3,19 @@
 import numpy as np
 import pytest
 
-from benchmarks.calibration import Result, bins, calibration_error, curve, directions, joins, learn, load, main, worst
+from benchmarks.calibration import (
+    Result,
+    bins,
+    calibration_error,
+    directions,
+    joins,
+    learn,
+    load,
+    main,
+    random_design,
+    worst,
+)
+from contextualdag.datasets import make_varying_dag
 
 
 @pytest.fixture
@@ -13,13 +25,17 @@ def results():
     noise = np.triu(rng.random((400, 5, 5)), 1)
     shares = np.where(truth != 0, 1 - 0.5 * noise, 0.5 * noise) * np.triu(np.ones((5, 5)), 1)
     own = truth * (rng.random((400, 5, 5)) < 0.9)
-    return {"n1000": [Result(shares, (own != 0).astype(float), own, truth, truth[None, :100].repeat(4, 0))]}
-
-
-def test_a_curve_is_that_of_its_points():
-    x = np.linspace(0, 1, 1001)
-    assert curve(x, x**2, [0, 0.5, 1]) == pytest.approx([-0.04, 0.21, 0.96], abs=0.06)
-    assert curve(x, 1 - x, [0, 0.5, 1]) == pytest.approx([0.5] * 3, abs=0.01)  # never falls
+    found = Result(
+        shares,
+        (own != 0).astype(float),
+        own,
+        truth,
+        truth[None, :100].repeat(4, 0),
+        np.ones(5),
+        np.array(0.0),
+        np.array(0.0),
+    )
+    return {"n1000": [found]}
 
 
 def test_bins_compare_what_is_claimed_with_what_is_true():
@@ -35,28 +51,40 @@ def test_directions_are_those_of_edges_that_are_there():
     truth = np.zeros((2, 2, 2))
     truth[0, 0, 1], truth[1, 1, 0] = 0.5, -0.5
     shares = np.tile([[0.0, 0.8], [0.2, 0.0]], (2, 1, 1))
-    claimed, right = directions(Result(shares, shares, truth, truth, truth[None]))
-    assert claimed.tolist() == pytest.approx([0.963] * 2)
+    rest = truth[None], np.ones(2), np.array(0.0), np.array(0.0)
+    claimed, right = directions(Result(shares, shares, truth, truth, *rest))
+    assert claimed.tolist() == [claimed[0]] * 2
+    assert 0.8 < claimed[0] < 1
     assert right.tolist() == [1, 0]
-    nothing = Result(shares, shares, truth, np.zeros((2, 2, 2)), truth[None])
+    nothing = Result(shares, shares, truth, np.zeros((2, 2, 2)), *rest)
     assert len(directions(nothing)[0]) == 0
     assert np.isnan(worst(np.zeros(5), np.zeros(5)))
 
 
-def test_curves_rise_and_directions_are_even(results):
+def test_more_shares_make_edges_and_directions_more_probable(results):
     learned = learn(results)
-    assert (np.diff(learned["JOINED"]) >= 0).all()
-    assert learned["JOINED"][-1] > 0.9 > 0.1 > learned["JOINED"][0]
-    assert learned["FORWARD"][5] == 0.5
+    of_evidence = learned["OF_HALVES, OF_MEMBERS, OF_SIZE, OF_UNEQUAL_NOISE, CONSTANT"]
+    assert min(of_evidence[:2]) > 0
+    assert min(learned["FORWARD_OF_HALVES, FORWARD_OF_MEMBERS, IN_ONE_ORDER"][:2]) > 0
+
+
+def test_random_designs_can_be_drawn():
+    designs = [random_design(seed) for seed in range(50)]
+    assert designs[3] == random_design(3)
+    assert min(n for n, _ in designs) < 350 < 1800 < max(n for n, _ in designs)
+    for seed, (n, design) in enumerate(designs[:12]):
+        assert make_varying_dag(n, random_state=seed, **design).X.shape == (n, design["n_nodes"])
 
 
 def test_report_and_picture(results, tmp_path, capsys):
     (one,) = results["n1000"]
-    np.savez_compressed(tmp_path / "n1000-0.npz", **vars(one))
-    assert list(load(tmp_path)) == ["n1000"]
+    for name in ("n1000-0", "random-7"):
+        np.savez_compressed(tmp_path / f"{name}.npz", **vars(one))
+    assert list(load(tmp_path)) == ["n1000", "random"]
     main(["report", str(tmp_path), "--figure", str(tmp_path / "curves.png")])
     shown = capsys.readouterr().out
     assert "| n1000 | 1 |" in shown
+    assert "random" not in shown
     head, _, row = ([cell.strip() for cell in line.strip("| ").split(" | ")] for line in shown.splitlines()[:3])
     told = dict(zip(head, row, strict=True))
     claimed, true = joins(one.probabilities), joins((one.truth != 0).astype(float))
@@ -67,4 +95,4 @@ def test_report_and_picture(results, tmp_path, capsys):
     assert told["calibration error of directions"] == f"{calibration_error(direction, right):.4f}"
     assert (tmp_path / "curves.png").stat().st_size > 5000
     main(["learn", str(tmp_path)])
-    assert "JOINED = (" in capsys.readouterr().out
+    assert "IN_ONE_ORDER = (" in capsys.readouterr().out

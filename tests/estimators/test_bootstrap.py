@@ -78,10 +78,13 @@ def test_more_halves_with_an_edge_never_make_it_less_probable():
     shares[:, 0, 1] = np.linspace(0, 1, 21)
     allowed = ~np.eye(2, dtype=bool)
     for in_fit in (np.zeros((21, 2, 2)), np.tile([[0.0, 1.0], [0.0, 0.0]], (21, 1, 1))):
-        P = calibrated(shares, in_fit, allowed)
-        assert (np.diff((P + P.transpose(0, 2, 1))[:, 0, 1]) >= 0).all()
-    backward = calibrated(shares.transpose(0, 2, 1), in_fit.transpose(0, 2, 1), allowed)
+        for noise_is_unequal in (False, True):
+            P = calibrated(shares, in_fit, in_fit / 2, allowed, noise_is_unequal)
+            assert (np.diff((P + P.transpose(0, 2, 1))[:, 0, 1]) >= 0).all()
+    backward = calibrated(*(array.transpose(0, 2, 1) for array in (shares, in_fit, in_fit / 2)), allowed, True)
     assert np.allclose(backward, P.transpose(0, 2, 1))
+    stronger = calibrated(shares, in_fit, 2 * in_fit, allowed, True)
+    assert (stronger >= P).all()
 
 
 def test_intervals_hold_the_estimate_and_grow_with_the_level(model, data):

@@ -15,9 +15,10 @@ from contextualdag.estimators.base import GraphEstimator, parts
 from contextualdag.estimators.calibration import calibrated, interval
 from contextualdag.projection import Order
 from contextualdag.tables import Array
-from contextualdag.training.noise import EQUAL
+from contextualdag.training.noise import EQUAL, UNEQUAL
 from contextualdag.training.required import with_required
 from contextualdag.training.solution import Solution
+from contextualdag.training.structure import VARYING
 
 if TYPE_CHECKING:
     import pandas
@@ -216,9 +217,11 @@ class Votes(GraphEstimator):
         within = None if mask is None else scaling.tensor(mask)
         members = (voting.member_graphs(k, contexts, within) for k in range(voting.n_members))
         of_members = self._shares(scaling.weights(W.double().cpu().numpy()) for W in members)
+        own = scaling.weights(voting.graphs(contexts, within).double().cpu().numpy()) * self._unit(True)
         known = self._knowledge(self.names_)
         allowed = known.allowed & ~np.eye(len(self.names_), dtype=bool)
-        P = calibrated(shares, of_members, allowed if mask is None else allowed & (mask != 0))
+        allowed = allowed if mask is None else allowed & (mask != 0)
+        P = calibrated(shares, of_members, own, allowed, self.noise_ == UNEQUAL, self.structure_ != VARYING)
         return np.where(known.required, 1.0, P)
 
     def _consensus(self, Z: Array, mask: Array | None, threshold: float) -> Array:
