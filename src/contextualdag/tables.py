@@ -246,3 +246,11 @@ def check_same_samples(X: Array, Z: Array) -> None:
 def exact_numbers() -> dict[str, Any]:
     """Arguments with which pandas reads the numbers of a CSV file to their last digit; from version 3 on it always does."""
     return {"float_precision": "round_trip"} if version("pandas").startswith("2.") else {}
+
+
+def n_rows(table: Any) -> int:
+    """Number of rows of what may be a table."""
+    if hasattr(table, "__len__") and not hasattr(table, "shape"):
+        return len(table)
+    shape = table.shape if hasattr(table, "shape") else np.asarray(table).shape
+    return int(shape[0]) if shape else 0

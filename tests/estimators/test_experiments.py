@@ -9,8 +9,9 @@ import torch
 from contextualdag import BootstrapDAG, ClusteredDAG, ContextualDAG, FixedDAG, SortedDAG
 from contextualdag.errors import InvalidInputError
 from contextualdag.estimators import fit_together
-from contextualdag.estimators.experiments import context_tells, read_interventions, read_weights
+from contextualdag.estimators.experiments import context_tells, read_weights
 from contextualdag.estimators.fitting import Tables, prepare
+from contextualdag.estimators.interventions import read_interventions
 
 NAMES = ["a", "b", "c"]
 QUICK = {"hidden_layers": (16,), "n_members": 1, "n_budgets": 8, "max_epochs": 60, "random_state": 0, "verbose": False}

@@ -112,7 +112,7 @@ def check(
     from contextualdag.cli.fit_data import check_kinds, check_transforms, choose_data
     from contextualdag.cli.tables import read_table
     from contextualdag.diagnostics import check_table
-    from contextualdag.estimators.experiments import read_interventions
+    from contextualdag.estimators.interventions import read_interventions
 
     variables, features = split_names(nodes, "--nodes"), split_names(context, "--context")
     codes, periods = split_names(categorical, "--categorical"), read_periods(cyclic)

@@ -147,7 +147,7 @@ def _check_weights(weights: "pandas.Series", where: str) -> None:
 
 def _check_targets(targets: "pandas.Series", variables: list[str], where: str) -> None:
     from contextualdag.checks import did_you_mean, listed
-    from contextualdag.estimators.experiments import FEWEST_ROWS, mask_of_targets
+    from contextualdag.estimators.interventions import FEWEST_ROWS, mask_of_targets
 
     mask, unknown = mask_of_targets(targets.tolist(), variables)
     if unknown:

@@ -222,7 +222,7 @@ def _rows(data: "Dataset") -> "pandas.DataFrame":
     import numpy as np
     import pandas as pd
 
-    from contextualdag.estimators.experiments import SEPARATOR
+    from contextualdag.estimators.interventions import SEPARATOR
 
     names = [*data.names, *(f"z{k + 1}" for k in range(data.Z.shape[1]))]
     table = pd.concat([pd.DataFrame(data.X), pd.DataFrame(data.Z)], axis=1).set_axis(names, axis=1)

@@ -9,7 +9,8 @@ import numpy as np
 from contextualdag.checks import shown
 from contextualdag.diagnostics.findings import with_values
 from contextualdag.errors import InvalidInputError
-from contextualdag.estimators.experiments import interventions_of, read_weights
+from contextualdag.estimators.experiments import read_weights
+from contextualdag.estimators.interventions import interventions_of
 from contextualdag.tables import Array, Flags, check_aligned, check_same_samples, read_variables
 from contextualdag.training.loss import array_residuals
 

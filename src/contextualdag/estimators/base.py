@@ -19,9 +19,10 @@ from contextualdag.cpdag import cpdag
 from contextualdag.errors import InvalidInputError, InvalidParameterError, NotFittedError
 from contextualdag.estimators.doors import Doors
 from contextualdag.estimators.effects import Effects
-from contextualdag.estimators.experiments import check_some_scored, interventions_of, read_weights
+from contextualdag.estimators.experiments import check_some_scored, read_weights
 from contextualdag.estimators.fitting import Tables
 from contextualdag.estimators.imputation import IMPUTE
+from contextualdag.estimators.interventions import interventions_of
 from contextualdag.estimators.knowledge import Edges, Knowledge, Node
 from contextualdag.estimators.pictures import NotebookSummary, Pictures
 from contextualdag.estimators.rows_of_fit import RowsOfFit

@@ -4,7 +4,6 @@ import contextlib
 import copy
 import os
 import secrets
-import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields, replace
@@ -16,24 +15,24 @@ from numpy.typing import NDArray
 
 from contextualdag.checks import find_device, listed
 from contextualdag.contexts import ContextEncoder, ContextSummary
-from contextualdag.errors import ContextualDAGWarning, InvalidInputError, InvalidParameterError
+from contextualdag.errors import InvalidInputError, InvalidParameterError
 from contextualdag.estimators.experiments import (
     Known,
-    check_validation_set,
     complete,
-    n_rows,
     read_known,
     rows_that_count,
     with_flags_as_tables,
 )
 from contextualdag.estimators.groups import check_number, read_groups
 from contextualdag.estimators.imputation import IMPUTE, check_enough_observed, check_some_observed, filled_by_context
+from contextualdag.estimators.interventions import check_validation_set
+from contextualdag.estimators.knowledge import check_masks, check_n_edges, check_required
 from contextualdag.estimators.poor_fit import warn_of_poor_fit
 from contextualdag.estimators.progress import FitProgress
 from contextualdag.estimators.rows_of_fit import RowsOfFit
-from contextualdag.estimators.scaling import EXACT, Preparation, Scaling, location_and_scale
+from contextualdag.estimators.scaling import Preparation, Scaling, location_and_scale
 from contextualdag.estimators.summary import find_untold, learn_variation
-from contextualdag.estimators.table_warnings import warn_of_tables
+from contextualdag.estimators.table_warnings import varying_columns, warn_of_functions, warn_of_spreads, warn_of_tables
 from contextualdag.files import in_use
 from contextualdag.tables import (
     Array,
@@ -41,6 +40,7 @@ from contextualdag.tables import (
     check_aligned,
     check_same_samples,
     check_scaled,
+    n_rows,
     read_columns,
     read_variables,
     varying,
@@ -64,7 +64,6 @@ Indices = NDArray[np.int64]
 Pair = tuple[Array, Array]
 NO_INFLUENCE = ("device", "verbose")  # parameters that do not change what is learned
 LOWEST = -1e10  # share explained below which the variance is nothing but rounding
-WIDEST = 1e6  # ratio of standard deviations beyond which noise is hardly of one size
 
 
 def fit_together(models: Sequence["GraphEstimator"], tables: Sequence[Mapping[str, Any]]) -> None:
@@ -210,7 +209,7 @@ def prepare(model: "GraphEstimator", tables: Tables) -> Prepared:
     Z = encoder.encode(X if tables.Z is None else tables.Z)
     check_same_samples(X, Z)
     knowledge = model._knowledge(names)
-    _check_n_edges(model, len(names), int(knowledge.required.sum()))
+    check_n_edges(model, len(names), int(knowledge.required.sum()))
     all_contexts = Z
     mask, mask_val = tables.mask, tables.mask_val
     if (tables.X_val is None) != (tables.Z_val is None) and tables.Z is not None:
@@ -252,12 +251,12 @@ def prepare(model: "GraphEstimator", tables: Tables) -> Prepared:
     n_groups = 0 if groups is None else int(groups.max()) + 1
     described = RowsOfFit.count((known, known_val), (len(X), len(X_val)), names, n_groups)
     contexts = ContextSummary.learn(encoder, all_contexts)
-    _check_masks(mask, mask_val, knowledge.required, names)
-    varies = _varying_columns(X, names)
-    _check_required(knowledge.required, varies, names, type(model).__name__)
-    _warn_of_functions(X, varies, names)
+    check_masks(mask, mask_val, knowledge.required, names)
+    varies = varying_columns(X, names)
+    check_required(knowledge.required, varies, names, type(model).__name__)
+    warn_of_functions(X, varies, names)
     if model.noise == EQUAL:
-        _warn_of_spreads(X, varies, names)
+        warn_of_spreads(X, varies, names)
     warn_of_tables(all_rows, names, all_contexts_of_rows, encoder)
     if model.robust:
         known, known_val = _with_trust((X, X_val), (Z, Z_val), (known, known_val))
@@ -355,27 +354,6 @@ def _filled_by_model(
     return replace(prepared, problem=problem, X=filled[0], missing=(missing, missing_held_out))
 
 
-def _check_masks(mask: Array | None, mask_val: Array | None, required: Flags, names: list[str]) -> None:
-    """Raise if a required edge is not allowed in some sample."""
-    for name, given in (("mask", mask), ("mask_val", mask_val)):
-        if given is None or not required.any():
-            continue
-        missing = required & ~(given != 0).all(0)
-        if missing.any():
-            j, k = np.argwhere(missing)[0]
-            raise InvalidInputError(f"{name} does not allow the required edge {names[j]} → {names[k]} in every sample.")
-
-
-def _check_required(required: Flags, varies: Flags, names: list[str], owner: str) -> None:
-    """Raise if a required edge is at a variable that does not vary, whose weight would be made of rounding errors."""
-    for j, k in np.argwhere(required & ~np.outer(varies, varies)).tolist():
-        constant = names[k] if varies[j] else names[j]
-        raise InvalidParameterError(
-            f"The 'required_edges' of {owner} hold {names[j]} → {names[k]}, but '{constant}' does not vary in the rows of X "
-            f"that are trained on, so no weight can be learned. Leave out the edge, or the column '{constant}'."
-        )
-
-
 def _check_names(model: "GraphEstimator", given: Mapping[str, Any]) -> None:
     """Raise unless a dict has X, and nothing that `fit` does not take."""
     known = [field.name for field in fields(Tables)]
@@ -436,23 +414,6 @@ def n_folds(model: "GraphEstimator") -> int:
     return settings.n_folds if isinstance(settings, NetworkSettings) else 1
 
 
-def _check_n_edges(model: "GraphEstimator", n_nodes: int, n_required: int) -> None:
-    """Raise if more edges are asked for than a graph of so many nodes can have, or fewer than it must have."""
-    most = n_nodes * (n_nodes - 1) // 2
-    if isinstance(model.selection, str | tuple):
-        return
-    if model.selection < n_required:
-        raise InvalidParameterError(
-            f"The 'selection' parameter of {type(model).__name__} must be at least {n_required}, the number of its "
-            f"'required_edges', which count. Got {model.selection:g} instead."
-        )
-    if model.selection > most:
-        raise InvalidParameterError(
-            f"The 'selection' parameter of {type(model).__name__} asks for {model.selection:g} edges, but a graph of "
-            f"{n_nodes} variables has {most} at most."
-        )
-
-
 def _hold_out(
     n: int, n_given: int, share: float, rng: np.random.Generator, group: Indices | None
 ) -> tuple[Indices, Indices]:
@@ -475,49 +436,3 @@ def _hold_out(
         return np.flatnonzero(~is_out), np.flatnonzero(is_out)
     order = rng.permutation(n)
     return np.sort(order[n_val:]), np.sort(order[:n_val])
-
-
-def _varying_columns(X: Array, names: list[str]) -> Flags:
-    """Which columns of X are not constant; a warning names those that are."""
-    varies = varying(X)
-    if varies.sum() < 2:
-        raise InvalidInputError(
-            f"X has {len(names)} feature(s), of which {varies.sum()} vary; a graph needs two columns that vary."
-        )
-    if not varies.all():
-        constant = [name for name, moves in zip(names, varies, strict=True) if not moves]
-        warnings.warn(f"Columns of X that do not vary get no edges: {constant}.", ContextualDAGWarning, stacklevel=5)
-    return varies
-
-
-def _warn_of_spreads(X: Array, varies: Flags, names: list[str]) -> None:
-    """A warning if noise is taken to be of one size and variables are of sizes so different that this cannot be."""
-    spreads = np.where(varies, X.std(0), np.nan)
-    least, most = int(np.nanargmin(spreads)), int(np.nanargmax(spreads))
-    if spreads[most] > WIDEST * spreads[least]:
-        warnings.warn(
-            f"The standard deviations of the columns of X differ by a factor of {spreads[most] / spreads[least]:.0e}, from "
-            f"'{names[least]}' to '{names[most]}', and noise='equal' means noise of one size in all of them. Use "
-            "noise='auto', or give them in units that are alike.",
-            ContextualDAGWarning,
-            stacklevel=5,
-        )
-
-
-def _warn_of_functions(X: Array, varies: Flags, names: list[str]) -> None:
-    """A warning that names columns which are linear functions of others."""
-    columns = np.flatnonzero(varies)
-    if len(X) < 2 * len(columns):
-        return  # with so few rows every column is nearly a function of the others
-    correlation = np.corrcoef(X[:, columns], rowvar=False)
-    values, vectors = np.linalg.eigh(correlation)
-    involved = (np.abs(vectors[:, values < EXACT]) > 1e-3).any(1)
-    if involved.any():
-        exact = [names[column] for column in columns[involved]]
-        warnings.warn(
-            f"Each of these columns of X is a linear function of the others of them: {exact}. Edges among them mean little; "
-            "leave one out. contextualdag check, or contextualdag.diagnostics.check_table, also finds columns that others "
-            "determine together with the context, or nearly.",
-            ContextualDAGWarning,
-            stacklevel=5,
-        )

@@ -2,16 +2,19 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import torch
 
 from contextualdag.checks import did_you_mean, is_integer, listed, two_meanings
 from contextualdag.columns import has_names
-from contextualdag.errors import InvalidParameterError
+from contextualdag.errors import InvalidInputError, InvalidParameterError
 from contextualdag.graphs import is_acyclic
-from contextualdag.tables import Flags
+from contextualdag.tables import Array, Flags
+
+if TYPE_CHECKING:
+    from contextualdag.estimators.base import GraphEstimator
 
 Node: TypeAlias = str | int
 Edges: TypeAlias = Iterable[tuple[Node, Node]]
@@ -154,3 +157,41 @@ def _on_cycles(edges: Flags) -> Flags:
     """The edges that lie on a cycle."""
     on_cycles: Flags = edges & _reachable(edges).T
     return on_cycles
+
+
+def check_masks(mask: Array | None, mask_val: Array | None, required: Flags, names: list[str]) -> None:
+    """Raise if a required edge is not allowed in some sample."""
+    for name, given in (("mask", mask), ("mask_val", mask_val)):
+        if given is None or not required.any():
+            continue
+        missing = required & ~(given != 0).all(0)
+        if missing.any():
+            j, k = np.argwhere(missing)[0]
+            raise InvalidInputError(f"{name} does not allow the required edge {names[j]} → {names[k]} in every sample.")
+
+
+def check_required(required: Flags, varies: Flags, names: list[str], owner: str) -> None:
+    """Raise if a required edge is at a variable that does not vary, whose weight would be made of rounding errors."""
+    for j, k in np.argwhere(required & ~np.outer(varies, varies)).tolist():
+        constant = names[k] if varies[j] else names[j]
+        raise InvalidParameterError(
+            f"The 'required_edges' of {owner} hold {names[j]} → {names[k]}, but '{constant}' does not vary in the rows of X "
+            f"that are trained on, so no weight can be learned. Leave out the edge, or the column '{constant}'."
+        )
+
+
+def check_n_edges(model: "GraphEstimator", n_nodes: int, n_required: int) -> None:
+    """Raise if more edges are asked for than a graph of so many nodes can have, or fewer than it must have."""
+    most = n_nodes * (n_nodes - 1) // 2
+    if isinstance(model.selection, str | tuple):
+        return
+    if model.selection < n_required:
+        raise InvalidParameterError(
+            f"The 'selection' parameter of {type(model).__name__} must be at least {n_required}, the number of its "
+            f"'required_edges', which count. Got {model.selection:g} instead."
+        )
+    if model.selection > most:
+        raise InvalidParameterError(
+            f"The 'selection' parameter of {type(model).__name__} asks for {model.selection:g} edges, but a graph of "
+            f"{n_nodes} variables has {most} at most."
+        )

@@ -12,7 +12,6 @@ from contextualdag.checks import is_integer, listed, shown, two_meanings
 from contextualdag.columns import as_array
 from contextualdag.errors import InvalidInputError, InvalidParameterError
 from contextualdag.estimators.base import GraphEstimator
-from contextualdag.estimators.experiments import n_rows
 from contextualdag.estimators.fitting import Tables, fit_together
 from contextualdag.estimators.knowledge import Edges, Knowledge, Node
 from contextualdag.estimators.parameters import (
@@ -26,7 +25,7 @@ from contextualdag.estimators.parameters import (
 from contextualdag.graphs import is_acyclic
 from contextualdag.projection import Order
 from contextualdag.projection.ordering import TRAINING_STARTS
-from contextualdag.tables import Array
+from contextualdag.tables import Array, n_rows
 from contextualdag.training.problem import NetworkSettings
 from contextualdag.training.structure import COMMON_ORDER, CONSTANT
 

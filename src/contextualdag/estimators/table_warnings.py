@@ -12,8 +12,9 @@ import numpy as np
 from contextualdag.categories import RARE
 from contextualdag.checks import listed
 from contextualdag.contexts import ContextEncoder
-from contextualdag.errors import ContextualDAGWarning
-from contextualdag.tables import LIKE_A_DATE, Array, varying
+from contextualdag.errors import ContextualDAGWarning, InvalidInputError
+from contextualdag.estimators.scaling import EXACT
+from contextualdag.tables import LIKE_A_DATE, Array, Flags, varying
 
 FEWEST_ROWS = 10  # below which whole numbers may differ, or count, by chance
 COPIES, COPIES_SHARE = 5, 0.01  # at least so many, and a larger share than this
@@ -35,6 +36,7 @@ TIMES = {"day", "days", "date", "time", "year", "years", "month", "months", "wee
 TIMES |= {"minutes", "second", "seconds", "step", "trial", "age", "t"}
 SAME = 1 - 1e-9  # correlation from which two columns are the same up to a linear map
 DEPTH = 7  # calls between the user's and the warning
+WIDEST = 1e6  # ratio of standard deviations beyond which noise is hardly of one size
 
 
 def warn_of_tables(X: Array, names: list[str], Z: Array, encoder: ContextEncoder) -> None:
@@ -171,3 +173,49 @@ def _dates_as_text(encoder: ContextEncoder) -> None:
 
 def _warn(sentence: str) -> None:
     warnings.warn(sentence, ContextualDAGWarning, stacklevel=DEPTH)
+
+
+def varying_columns(X: Array, names: list[str]) -> Flags:
+    """Which columns of X are not constant; a warning names those that are."""
+    varies = varying(X)
+    if varies.sum() < 2:
+        raise InvalidInputError(
+            f"X has {len(names)} feature(s), of which {varies.sum()} vary; a graph needs two columns that vary."
+        )
+    if not varies.all():
+        constant = [name for name, moves in zip(names, varies, strict=True) if not moves]
+        warnings.warn(f"Columns of X that do not vary get no edges: {constant}.", ContextualDAGWarning, stacklevel=5)
+    return varies
+
+
+def warn_of_spreads(X: Array, varies: Flags, names: list[str]) -> None:
+    """A warning if noise is taken to be of one size and variables are of sizes so different that this cannot be."""
+    spreads = np.where(varies, X.std(0), np.nan)
+    least, most = int(np.nanargmin(spreads)), int(np.nanargmax(spreads))
+    if spreads[most] > WIDEST * spreads[least]:
+        warnings.warn(
+            f"The standard deviations of the columns of X differ by a factor of {spreads[most] / spreads[least]:.0e}, from "
+            f"'{names[least]}' to '{names[most]}', and noise='equal' means noise of one size in all of them. Use "
+            "noise='auto', or give them in units that are alike.",
+            ContextualDAGWarning,
+            stacklevel=5,
+        )
+
+
+def warn_of_functions(X: Array, varies: Flags, names: list[str]) -> None:
+    """A warning that names columns which are linear functions of others."""
+    columns = np.flatnonzero(varies)
+    if len(X) < 2 * len(columns):
+        return  # with so few rows every column is nearly a function of the others
+    correlation = np.corrcoef(X[:, columns], rowvar=False)
+    values, vectors = np.linalg.eigh(correlation)
+    involved = (np.abs(vectors[:, values < EXACT]) > 1e-3).any(1)
+    if involved.any():
+        exact = [names[column] for column in columns[involved]]
+        warnings.warn(
+            f"Each of these columns of X is a linear function of the others of them: {exact}. Edges among them mean little; "
+            "leave one out. contextualdag check, or contextualdag.diagnostics.check_table, also finds columns that others "
+            "determine together with the context, or nearly.",
+            ContextualDAGWarning,
+            stacklevel=5,
+        )
