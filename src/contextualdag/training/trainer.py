@@ -18,6 +18,7 @@ from contextualdag.training.loss import errors, mean_error, residuals
 # Of an epoch with batch_size="auto": steps are of 333 rows while these are few, and grow with the root of their number.
 ROWS_IN_A_STEP, ROWS_PER_SQUARED_STEP, MOST_STEPS, MOST_HASTE = 333, 83, 12, 2.5
 SETTLING_RATE, SETTLING_ROWS = 0.5, 4000  # times the learning rate, and rows of a step to settle by
+FEWEST_SETTLED = 2000  # with fewer rows these steps take time and make graphs no better
 
 State = dict[str, Tensor]
 Learned = TypeVar("Learned")  # what a fit ends with: the state of a network, or matrices
@@ -62,9 +63,10 @@ class TrainingSettings:
         return self._with_steps(n, max(1, steps))
 
     def settling(self) -> "TrainingSettings":
-        """Shorter steps of more rows, where `for_rows` took few, whose random errors weights never settle from."""
+        """Shorter steps of more rows, where `for_rows` took few of many, whose random errors weights never settle from."""
         steps = max(1, self.n_rows // SETTLING_ROWS)
-        if not isinstance(self.batch_size, int) or self.n_rows // steps <= self.batch_size:
+        is_settled = not isinstance(self.batch_size, int) or self.n_rows // steps <= self.batch_size
+        if is_settled or self.n_rows < FEWEST_SETTLED:
             return self
         return replace(self._with_steps(self.n_rows, steps), learning_rate=self.learning_rate * SETTLING_RATE)
 
