@@ -24,7 +24,6 @@ from contextualdag.network import ContextNetwork
 from contextualdag.projection import DAGProjection
 from contextualdag.projection.kernels import dispatch
 from contextualdag.threads import Job, in_turns
-from contextualdag.training.compiled_descent import CompiledDescent
 from contextualdag.training.cuda_graph import GraphTrainer, can_capture
 from contextualdag.training.data import Rows, Split
 from contextualdag.training.pairs import few_pairs, layer_on_pairs
@@ -147,6 +146,8 @@ def _descent(
 ) -> Descent:
     """Compiled steps where they can do it: on the CPU, behind a projection that takes pairs."""
     if isinstance(network, ContextNetwork) and dispatch.choose("auto", network.places.device, 0, "order") == "numba":
+        from contextualdag.training.compiled_descent import CompiledDescent  # without numba it cannot be imported
+
         pairs = few_pairs(network, split.train.mask, split.held_out.mask)
         pairs = network.places if pairs is None else pairs
         own = layer_on_pairs(layer, pairs, network.n_nodes)
