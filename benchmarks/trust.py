@@ -32,7 +32,7 @@ from contextualdag.paper.outputs import markdown_table, write_page
 
 Array = NDArray[np.float64]
 
-FIRST_SEED = 2000  # calibration was learned from those from 1000 on
+FIRST_SEED = 2000  # calibration was learned from those from 3000 on
 N_NEW, N_EFFECTS = 500, 100  # new contexts, and those of them whose effects are looked at
 N_TIERS = 4
 LEVEL = 0.9

@@ -3,7 +3,7 @@ import pytest
 
 from contextualdag.datasets import make_varying_dag
 from contextualdag.errors import InvalidInputError, InvalidParameterError
-from contextualdag.transforms import Transforms, check_transform, common_step, kind_of
+from contextualdag.transforms import Transforms, check_transform, common_step, kind_of, skewness
 
 RNG = np.random.default_rng(0)
 COLUMNS = {
@@ -12,8 +12,9 @@ COLUMNS = {
     "answer": ("ordinal", "none", RNG.integers(1, 6, 400)),
     "seldom": ("ordinal", "none", RNG.choice(7, 400, p=[0.6, 0.12, 0.1, 0.08, 0.04, 0.03, 0.03])),
     "pain": ("ordinal", "none", RNG.integers(0, 11, 400)),
-    "visits": ("count", "log1p", RNG.poisson(np.exp(RNG.standard_normal(400)))),
-    "few_visits": ("count", "log1p", np.minimum(RNG.poisson(np.exp(0.7 * RNG.standard_normal(400))), 9)),
+    "visits": ("count", "log1p", RNG.poisson(np.exp(2 + RNG.standard_normal(400)))),
+    "some_visits": ("count", "none", RNG.poisson(np.exp(RNG.standard_normal(400)))),
+    "few_visits": ("count", "none", np.minimum(RNG.poisson(np.exp(0.7 * RNG.standard_normal(400))), 9)),
     "days": ("count", "none", RNG.integers(0, 366, 400)),
     "age": ("continuous", "none", RNG.integers(18, 90, 400)),
     "crp": ("skewed", "log", RNG.lognormal(size=400)),
@@ -45,15 +46,31 @@ def test_units_do_not_matter(name, factor):
     assert other.back(rescaled) == pytest.approx(values * factor)
 
 
-def test_log1p_counts_in_steps_unless_asked_for():
+def test_log1p_of_counts_is_in_steps():
     X = 1000.0 * COLUMNS["visits"][2][:, None]
-    assert Transforms.learn(X, ["visits"], "auto").columns[0].unit == 1000
-    told = Transforms.learn(X, ["visits"], {"visits": "log1p"})
-    assert told.columns[0].unit == 1
-    assert told.forward(X, "X") == pytest.approx(np.log1p(X))
+    for wanted in ("auto", {"visits": "log1p"}):
+        learned = Transforms.learn(X, ["visits"], wanted)
+        assert learned.columns[0].unit == 1000
+        assert learned.forward(X, "X") == pytest.approx(np.log1p(X / 1000))
+    assert Transforms.learn(np.exp(X / 1e4), ["a"], {"a": "log1p"}).columns[0].unit == 1
 
 
-@pytest.mark.parametrize("levels", [[0.0, 1.0, 2**0.5, np.pi], [0.0, 0.0123, 1.0], np.linspace(0, 1, 3001)])
+@pytest.mark.parametrize("values", [RNG.standard_normal(500), RNG.lognormal(size=500), RNG.beta(1, 3, 500)])
+@pytest.mark.parametrize("outlier", [1e6, -1e6, 99_999.0, 1e200])
+def test_one_wild_value_makes_no_counts(values, outlier):
+    assert kind_of(np.append(values, outlier)) in ("continuous", "skewed")
+
+
+@pytest.mark.parametrize(("a", "b"), [(1, 3), (2, 5)])
+def test_rounding_makes_nothing_more_skewed(a, b):
+    values = RNG.beta(a, b, 2000).round(2)[:, None]
+    moved = Transforms.learn(values, ["share"], "auto").forward(values, "X")
+    assert abs(skewness(moved[:, 0])) <= abs(skewness(values[:, 0]))
+
+
+@pytest.mark.parametrize(
+    "levels", [[0.0, 1.0, 2**0.5, np.pi], [0.0, 0.0123, 1.0], [0.0, 1e-4, 1.0], np.linspace(0, 1, 3001)]
+)
 def test_no_common_step(levels):
     assert common_step(np.array(levels)) is None
 
@@ -125,7 +142,7 @@ def test_normal_scores_of_new_values_stay_in_range_and_between():
 def test_what_is_said():
     learned = Transforms.learn(table(), list(COLUMNS), {"normal": "normal-scores"})
     assert learned.in_words() == (
-        "2 binary, 3 ordinal, 2 counts: log1p, 1 count, 1 skewed: log, 1 skewed: normal-scores, 1 continuous: normal-scores"
+        "2 binary, 3 ordinal, 1 count: log1p, 3 counts, 1 skewed: log, 1 skewed: normal-scores, 1 continuous: normal-scores"
     )
     assert Transforms.learn(table()[:, -4:], list(COLUMNS)[-4:], "auto").in_words() == ""
 

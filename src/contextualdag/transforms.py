@@ -28,6 +28,7 @@ TAIL = 0.05  # beyond the quantiles whose distances from the median are compared
 MOST_TIED = 0.1  # share of one value up to which ranks tell values apart
 MOST_KNOTS = 1000
 MOST_STEPS, WHOLE = 1000, 1e-3  # up to which numbers that are not whole are told to be multiples, and how nearly they are
+ROUNDING = 1e-9  # share of themselves by which levels differ that are one
 LARGEST_LOG = 700.0  # whose exponential is finite
 
 
@@ -35,7 +36,7 @@ LARGEST_LOG = 700.0  # whose exponential is finite
 class Column:
     """A variable: its kind, its transform and what belongs to that.
 
-    `unit` is what log1p divides by; `values` and their `scores` are those of normal scores.
+    `unit` is what log1p divides by: the step of counts; `values` and their `scores` are those of normal scores.
     """
 
     kind: str
@@ -76,8 +77,7 @@ class Transforms:
             transform = given.get(position, _fitting(values, kind) if wanted != NONE else NONE)
             transform = transform if len(values) else NONE
             knots, scores = _normal_scores(values) if transform == NORMAL_SCORES else (None, None)
-            in_steps = transform == LOG1P and position not in given
-            step = common_step(np.unique(values)) if in_steps else None
+            step = common_step(np.unique(values)) if transform == LOG1P and kind == COUNT else None
             columns.append(Column(kind, transform, knots, scores, step or 1.0))
         return cls(tuple(names), tuple(columns))
 
@@ -209,7 +209,7 @@ def kind_of(values: Array) -> str:
 
 
 def common_step(levels: Array) -> float | None:
-    """The largest number of which all are multiples, or None; for numbers that are not whole if it is not too small.
+    """The largest number of which rising levels are multiples, or None; if they are not whole, one that is not too small.
 
     Examples
     --------
@@ -223,9 +223,10 @@ def common_step(levels: Array) -> float | None:
     largest = float(np.abs(levels).max())
     if largest < 2**53 and (levels == np.round(levels)).all():
         return float(np.gcd.reduce(levels.astype(np.int64))) or None
-    if len(levels) > 2 * MOST_STEPS + 1:
-        return None
     shares = levels / largest
+    shares = shares[np.append(True, np.diff(shares) > ROUNDING * np.abs(shares[1:]))]
+    if len(shares) > 2 * MOST_STEPS + 1:
+        return None
     step = 1.0
     for share in np.abs(shares):  # Euclid's algorithm, where a rest below half of the smallest step is zero
         larger, rest = step, float(share)
@@ -236,7 +237,8 @@ def common_step(levels: Array) -> float | None:
             return None
     steps = np.round(shares / step)
     step = float(shares @ steps / (steps @ steps))
-    return step * largest if (np.abs(shares / step - steps) < WHOLE).all() else None
+    is_common = (np.abs(shares / step - steps) < WHOLE).all() and (np.diff(steps) > 0).all()
+    return step * largest if is_common else None
 
 
 def is_skewed(values: Array) -> bool:
@@ -246,10 +248,22 @@ def is_skewed(values: Array) -> bool:
 
 def _has_upper_tail(values: Array) -> bool:
     """The same for whole numbers, of which quantiles are few, by the third moment; Poisson's has it up to a mean of four."""
-    if len(values) < FEWEST_VALUES:
-        return False
+    return len(values) >= FEWEST_VALUES and _third_moment(values) > CLEAR_MOMENT
+
+
+def _third_moment(values: Array) -> float:
     z = (values - values.mean()) / values.std()
-    return float((z**3).mean()) > CLEAR_MOMENT
+    return float((z**3).mean())
+
+
+def _gains_by_log1p(counts: Array) -> bool:
+    """Whether counts go beyond ten steps, a few of them aside, and are much less skewed as logarithms.
+
+    Where most are 0, 1 or 2, graphs of the counts themselves are better than those of logarithms.
+    """
+    in_steps = counts / (common_step(np.unique(counts)) or 1.0)
+    is_large = np.quantile(in_steps, 1 - TAIL) >= MOST_LEVELS
+    return bool(is_large) and abs(_third_moment(np.log1p(in_steps))) < _third_moment(in_steps) / 2
 
 
 def skewness(values: Array) -> float:
@@ -260,8 +274,8 @@ def skewness(values: Array) -> float:
 
 def _fitting(values: Array, kind: str) -> str:
     """The transform of "auto"."""
-    if kind == COUNT and _has_upper_tail(values):
-        return LOG1P
+    if kind == COUNT:
+        return LOG1P if _has_upper_tail(values) and _gains_by_log1p(values) else NONE
     if kind == SKEWED:
         if values.min() > 0:
             return LOG if abs(skewness(np.log(values))) < skewness(values) else NONE

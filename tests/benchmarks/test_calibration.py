@@ -1,4 +1,4 @@
-"""The benchmark of edge probabilities: its curves, bins and table, on results that are made up."""
+"""The benchmark of edge probabilities: its formulas, bins and table, on results that are made up."""
 
 import numpy as np
 import pytest

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -6,7 +8,7 @@ from sklearn.base import clone
 from contextualdag import BootstrapDAG, ClusteredDAG, ContextualDAG, FixedDAG, SortedDAG
 from contextualdag.datasets import make_fixed_dag, make_varying_dag
 from contextualdag.diagnostics import check_model
-from contextualdag.errors import InvalidInputError, InvalidParameterError
+from contextualdag.errors import InvalidInputError, InvalidParameterError, PersistenceError
 from contextualdag.estimators.remarks import remarks
 
 SLOPE = 0.8
@@ -17,12 +19,13 @@ def skewed_table(n=400, seed=0):
     rng = np.random.default_rng(seed)
     dose = rng.standard_normal(n)
     response = SLOPE * dose + 0.6 * rng.standard_normal(n)
-    visits = rng.poisson(np.exp(1 + 0.5 * response))
+    visits = rng.poisson(np.exp(2 + 0.5 * response))
     return pd.DataFrame({"dose": np.exp(dose), "response": np.exp(response), "visits": visits, "arm": rng.integers(0, 2, n)})
 
 
 def model_of(table, **options):
-    return FixedDAG(random_state=0, forbidden_edges=[("response", "dose")], **options).fit(table)
+    backward = [("response", "dose"), ("visits", "dose"), ("visits", "response")]
+    return FixedDAG(random_state=0, forbidden_edges=backward, **options).fit(table)
 
 
 @pytest.fixture(scope="module")
@@ -99,6 +102,7 @@ def test_standardised_weights(model, table):
 
 
 def test_saved_and_loaded(table, tmp_path):
+    table = table.assign(visits=1000 * table["visits"])
     model = model_of(table, transform={"dose": "normal-scores"})
     model.save(tmp_path / "model")
     loaded = FixedDAG.load(tmp_path / "model")
@@ -107,6 +111,16 @@ def test_saved_and_loaded(table, tmp_path):
     Z = np.zeros((5, 0))
     assert (loaded.sample(Z, random_state=0) == model.sample(Z, random_state=0)).all()
     assert loaded.score(table) == model.score(table)
+    assert [column.unit for column in loaded._preparation.transforms.columns] == [1, 1, 1000, 1]
+
+
+def test_a_unit_that_was_saved_badly(model, tmp_path, monkeypatch):
+    columns = [replace(column, unit=-1.0) for column in model._preparation.transforms.columns]
+    bad = replace(model._preparation, transforms=replace(model._preparation.transforms, columns=tuple(columns)))
+    monkeypatch.setattr(model, "_preparation", bad)
+    model.save(tmp_path / "model")
+    with pytest.raises(PersistenceError, match=r"unit/2.* a positive number"):
+        FixedDAG.load(tmp_path / "model")
 
 
 def test_missing_values_and_a_validation_set(table):
@@ -160,7 +174,8 @@ def test_no_estimator_is_taken_for_a_transformer_of_scikit_learn():
 @pytest.mark.slow
 def test_graphs_that_vary_on_counts():
     data = make_varying_dag(200, 4, 2, n_edges=3, counts=0.5, random_state=0)
-    model = ContextualDAG(hidden_layers=(16,), n_members=1, max_epochs=30, random_state=0, verbose=False)
+    told = {int(place): "log1p" for place in np.flatnonzero((np.round(data.X) == data.X).all(0))}
+    model = ContextualDAG(hidden_layers=(16,), n_members=1, max_epochs=30, transform=told, random_state=0, verbose=False)
     model.fit(data.X, data.Z)
     assert sorted(model.transforms_.values()) == ["log1p", "log1p", "none", "none"]
     assert (model.sample(data.Z, random_state=0) >= -1)[:, data.X.min(0) == 0].all()

@@ -106,7 +106,6 @@ def test_early_stopping_of_several_networks_at_once():
 @pytest.mark.parametrize(
     ("n", "steps", "settled"),
     [(1, 1, 1), (400, 1, 1), (1333, 4, 4), (2000, 5, 1), (4216, 7, 1), (13_333, 12, 3), (10**6, 12, 12)],
-    [(1, 1, 1), (400, 1, 1), (1333, 4, 4), (2000, 5, 1), (4216, 7, 1), (13_333, 12, 3), (10**6, 12, 12)],
 )
 def test_steps_of_an_epoch_and_of_settling(n, steps, settled):
     rows = Rows(torch.zeros(n, 1), torch.zeros(n, 1))

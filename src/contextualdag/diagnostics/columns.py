@@ -307,7 +307,7 @@ def discrete(table: CheckedTable) -> Iterator[Finding]:
     if counts.any():
         text = (
             f"Few whole numbers only: {listed(table.named(counts))}. Counts and grades are treated as numbers, with steps "
-            "of equal size and noise that does not depend on the level. (A fit takes logarithms of counts with a long "
-            "upper tail, unless its 'transform' parameter says otherwise.)"
+            "of equal size and noise that does not depend on the level. (A fit takes logarithms of counts beyond ten "
+            "with a long upper tail, unless its 'transform' parameter says otherwise.)"
         )
         yield Finding("counts or grades", "note", text, table.named(counts), float(counts.sum()))

@@ -81,9 +81,10 @@ class ContextualDAG(GraphEstimator):
         What to do about missing values of X (NaN): refuse them, or fill them in by what a quick fit expects of them given
         the rest of the row. Filled values explain others but are never themselves scored. Contexts must be complete.
     transform : "auto", "none" or dict of str to str, default="auto"
-        What is done to variables before all else: "log", "log1p" (the logarithm of one more, for counts), "normal-scores"
-        (normal quantiles of their ranks) or "none". "auto" takes logarithms of counts and of positive variables whose upper
-        tail is clearly longer, and leaves all others as they are, to the bit; a dict says otherwise for those it names.
+        What is done to variables before all else: "log", "log1p" (of one more; of counts, of one more step), "normal-scores"
+        (normal quantiles of their ranks) or "none". "auto" takes logarithms of counts beyond ten and of positive variables
+        if their upper tail is clearly longer, and leaves all others as they are, to the bit; a dict says otherwise for those
+        it names.
         Weights, effects, scores and noise are then in transformed units; `sample`, `means` and `do` are in those of X.
     budgets : {"geometric", "equispaced"}, default="geometric"
         Grid of budgets: falling by three tenths until graphs are empty, or in equal steps to zero as in the paper.

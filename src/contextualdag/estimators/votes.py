@@ -45,7 +45,7 @@ class Votes(GraphEstimator):
         Z : array or DataFrame of shape (n, m)
             Contexts.
         calibrate : bool, default=True
-            Whether to correct the shares of fits that have an edge, with a table learned on simulated data, so that of
+            Whether to correct the shares of fits that have an edge, by formulas learned on simulated data, so that of
             edges with a probability of 0.8 about four in five are there. False gives the shares among the halves.
         mask : array of bool, shape (n, p, p), optional
             As for `adjacency`.

@@ -63,7 +63,10 @@ class TrainingSettings:
         return self._with_steps(n, max(1, steps))
 
     def settling(self) -> "TrainingSettings":
-        """Shorter steps of more rows, where `for_rows` took few of many, whose random errors weights never settle from."""
+        """Shorter steps of more rows, where `for_rows` took few, whose random errors weights never settle from.
+
+        With fewer than 2000 rows these are the same settings.
+        """
         steps = max(1, self.n_rows // SETTLING_ROWS)
         is_settled = not isinstance(self.batch_size, int) or self.n_rows // steps <= self.batch_size
         if is_settled or self.n_rows < FEWEST_SETTLED:
