@@ -670,7 +670,9 @@ def test_ctrl_c_before_anything_is_kept(monkeypatch):
 @pytest.mark.slow
 def test_kinds_of_variables_are_told_and_can_be_said(table):
     rng = np.random.default_rng(0)
-    table.assign(crp=np.exp(table["mood"]), ill=rng.integers(0, 2, N), **{"a=b": rng.poisson(np.exp(2 + rng.standard_normal(N)))}).to_csv("kinds.csv")
+    table.assign(
+        crp=np.exp(table["mood"]), ill=rng.integers(0, 2, N), **{"a=b": rng.poisson(np.exp(2 + rng.standard_normal(N)))}
+    ).to_csv("kinds.csv")
     given = ("kinds.csv", "--context", "age", "--nodes", "sleep,crp,ill,a=b", "--method", "fixed", "--out")
     done = invoke(*given, "model")
     assert "Variables: 1 binary, 1 count: log1p, 1 skewed: log. Weights and effects are in transformed" in done.stdout
