@@ -8,8 +8,7 @@ table, but for dates: a cyclic one within one period, categories by name.
 """
 
 import math
-import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contextualdag.categories import codes, find_category, learn_categories
-from contextualdag.checks import did_you_mean, listed
 from contextualdag.columns import (
     as_floats,
     check_meaning,
@@ -29,8 +27,9 @@ from contextualdag.columns import (
     is_missing,
     is_numeric,
 )
+from contextualdag.cycles import learn_cycles, sine_and_cosine, wrapped
 from contextualdag.dates import days_since, first_day, is_day
-from contextualdag.errors import ContextualDAGWarning, InvalidInputError, InvalidParameterError
+from contextualdag.errors import InvalidInputError
 from contextualdag.tables import (
     Array,
     category_levels,
@@ -45,7 +44,6 @@ if TYPE_CHECKING:
 
 N_QUANTILES = 101
 OPEN = 0.25  # of a period: where the data leave a wider gap across its end, they do not cover it
-DIGITS = 12  # of sine and cosine, so that the sine of half a period is zero
 
 
 @dataclass(frozen=True)
@@ -121,7 +119,7 @@ class ContextFeature:
     def contains(self, value: float) -> bool:
         """Whether a number is within the range of the data; a cyclic one by its place in the period."""
         if self.cycle is not None:
-            value = float(_wrapped(np.array([value]), self.cycle)[0])
+            value = float(wrapped(np.array([value]), self.cycle)[0])
         return self.low <= value <= self.high
 
     def beyond(self, share: float) -> tuple[float, float]:
@@ -179,7 +177,7 @@ class ContextEncoder:
                 joined |= {name: rare} if rare else {}
             kinds.append(given)
         ordered = frozenset(name for name, (_, is_ordered) in levels.items() if is_ordered)
-        cycles = _learn_cycles(
+        cycles = learn_cycles(
             dict(cyclic or {}), dict(zip(names, found, strict=True)), dict(zip(names, kinds, strict=True)), origins
         )
         return cls(tuple(names), tuple(kinds), ordered, cycles, origins, joined)
@@ -220,7 +218,7 @@ class ContextEncoder:
             if name in self.cycles:
                 start, period = self.cycles[name]
                 turned = np.arctan2(values[:, :1], values[:, 1:]) / (2 * np.pi) * period
-                values = _wrapped(turned, (start, period))
+                values = wrapped(turned, (start, period))
             elif categories is not None and name in self.ordered:
                 values = (values == np.arange(len(categories))).astype(np.float64)
             seen.append(values)
@@ -252,7 +250,7 @@ class ContextEncoder:
         for name, categories, column in zip(self.names, self.categories, found, strict=True):
             check_meaning(column, name, what)
             if name in self.cycles:
-                encoded += _sine_and_cosine(self.number(column, name), name, what, self.cycles[name][1])
+                encoded += sine_and_cosine(self.number(column, name), name, what, self.cycles[name][1])
             elif categories is None:
                 encoded.append(self.number(column, name))
             else:
@@ -366,51 +364,3 @@ def _refuse_times(column: NDArray[Any], name: str) -> None:
             f"Context column '{name}' holds times of day or spans of time. Code it as a number: a span as days or seconds, "
             f"Z['{name}'].dt.total_seconds(); a time of day as its hour with a period, cyclic={{'hour': 24}}."
         )
-
-
-def _learn_cycles(
-    cyclic: Mapping[str, float],
-    found: Mapping[str, NDArray[Any]],
-    kinds: Mapping[str, tuple[str, ...] | None],
-    dates: Collection[str],
-) -> dict[str, tuple[float, float]]:
-    """Start and period of each cyclic column, with a warning if numbers go beyond one period; dates may."""
-    cycles = {}
-    for name, period in cyclic.items():
-        if name not in found:
-            raise InvalidParameterError(
-                f"The 'cyclic' parameter names '{name}', which is no context feature.{did_you_mean(name, list(found))} "
-                f"Those of Z are: {listed(list(found))}."
-            )
-        if kinds[name] is not None:
-            raise InvalidInputError(f"Context column '{name}' is cyclic, so it must hold numbers. It holds categories.")
-        values = found[name].astype(np.float64)
-        values = values[np.isfinite(values)]
-        low, high = (values.min(), values.max()) if len(values) else (0.0, 0.0)
-        if high > low + period and name not in dates:  # both ends of a circle may be there, such as -180 and 180 degrees
-            warnings.warn(
-                f"Context column '{name}' goes from {low:g} to {high:g}, beyond one period of {period:g}, as the 'cyclic' "
-                f"parameter has it: {low:g} and {low + period:g} count as the same. If that is meant, pass the remainder, "
-                f"Z['{name}'] % {period:g}; otherwise correct the period.",
-                ContextualDAGWarning,
-                stacklevel=7,
-            )
-        # Months are seen as 1 to 12 and angles as -180 to 180, if that is how they come.
-        from_zero = (low >= 0 and high < period) or high - low > period
-        cycles[name] = (0.0 if from_zero else float(low), float(period))
-    return cycles
-
-
-def _wrapped(values: Array, cycle: tuple[float, float]) -> Array:
-    """Cyclic values within one period, without the rounding errors of sines."""
-    start, period = cycle
-    digits = 9 - math.floor(math.log10(period))
-    inside = np.round(start + np.mod(values - start, period), digits)
-    wrapped: Array = np.where(inside >= start + period, start, inside) + 0.0
-    return wrapped
-
-
-def _sine_and_cosine(values: Array, name: str, what: str, period: float) -> list[NDArray[Any]]:
-    check_finite(values[:, None], [name], what)
-    angle = 2 * np.pi * (np.mod(values, period) / period)
-    return [np.round(np.sin(angle), DIGITS), np.round(np.cos(angle), DIGITS)]

@@ -73,12 +73,11 @@ class Transforms:
         columns = []
         for position, values in enumerate(X.T):
             values = values[~np.isnan(values)]
-            kind = kind_of(values)
-            transform = given.get(position, _fitting(values, kind) if wanted != NONE else NONE)
+            kind, step = _kind_and_step(values)
+            transform = given.get(position, _fitting(values, kind, step) if wanted != NONE else NONE)
             transform = transform if len(values) else NONE
             knots, scores = _normal_scores(values) if transform == NORMAL_SCORES else (None, None)
-            step = common_step(np.unique(values)) if transform == LOG1P and kind == COUNT else None
-            columns.append(Column(kind, transform, knots, scores, step or 1.0))
+            columns.append(Column(kind, transform, knots, scores, step if transform == LOG1P else 1.0))
         return cls(tuple(names), tuple(columns))
 
     @classmethod
@@ -191,21 +190,26 @@ def kind_of(values: Array) -> str:
     >>> kind_of(np.array([100.0, 200.0, 500.0]))
     'ordinal'
     """
+    return _kind_and_step(values)[0]
+
+
+def _kind_and_step(values: Array) -> tuple[str, float]:
+    """The kind of a column, and the step of counts; 1 for others."""
     levels = np.unique(values)
     if len(levels) == 2:
-        return BINARY
+        return BINARY, 1.0
     step = common_step(levels) if len(levels) > 2 else None
     if step is not None:
         first, last = np.round(levels[[0, -1]] / step)
         is_short = last - first < MOST_LEVELS
         runs_out = _has_upper_tail(values) and (values == levels[-1]).sum() <= max(2, RARE * len(values))
         if first in (0, 1) and (runs_out or not is_short):
-            return COUNT
+            return COUNT, step
         if is_short:
-            return ORDINAL
+            return ORDINAL, 1.0
     if len(values) and values.min() >= 0 and is_skewed(values):
-        return SKEWED
-    return CONTINUOUS
+        return SKEWED, 1.0
+    return CONTINUOUS, 1.0
 
 
 def common_step(levels: Array) -> float | None:
@@ -257,13 +261,12 @@ def _third_moment(values: Array) -> float:
 
 
 def _gains_by_log1p(counts: Array) -> bool:
-    """Whether counts go beyond ten steps, a few of them aside, and are much less skewed as logarithms.
+    """Whether counts of steps go beyond ten, a few of them aside, and are much less skewed as logarithms.
 
     Where most are 0, 1 or 2, graphs of the counts themselves are better than those of logarithms.
     """
-    in_steps = counts / (common_step(np.unique(counts)) or 1.0)
-    is_large = np.quantile(in_steps, 1 - TAIL) >= MOST_LEVELS
-    return bool(is_large) and abs(_third_moment(np.log1p(in_steps))) < _third_moment(in_steps) / 2
+    is_large = np.quantile(counts, 1 - TAIL) >= MOST_LEVELS
+    return bool(is_large) and abs(_third_moment(np.log1p(counts))) < _third_moment(counts) / 2
 
 
 def skewness(values: Array) -> float:
@@ -272,10 +275,10 @@ def skewness(values: Array) -> float:
     return float((high + low - 2 * middle) / (high - low)) if high > low else 0.0
 
 
-def _fitting(values: Array, kind: str) -> str:
+def _fitting(values: Array, kind: str, step: float) -> str:
     """The transform of "auto"."""
     if kind == COUNT:
-        return LOG1P if _has_upper_tail(values) and _gains_by_log1p(values) else NONE
+        return LOG1P if _has_upper_tail(values) and _gains_by_log1p(values / step) else NONE
     if kind == SKEWED:
         if values.min() > 0:
             return LOG if abs(skewness(np.log(values))) < skewness(values) else NONE

@@ -23,14 +23,14 @@ from contextualdag.estimators.experiments import (
     rows_that_count,
     with_flags_as_tables,
 )
-from contextualdag.estimators.groups import check_number, read_groups
+from contextualdag.estimators.groups import check_number, hold_out, read_groups
 from contextualdag.estimators.imputation import IMPUTE, check_enough_observed, check_some_observed, filled_by_context
 from contextualdag.estimators.interventions import check_validation_set
 from contextualdag.estimators.knowledge import check_masks, check_n_edges, check_required
 from contextualdag.estimators.poor_fit import warn_of_poor_fit
 from contextualdag.estimators.progress import FitProgress
 from contextualdag.estimators.rows_of_fit import RowsOfFit
-from contextualdag.estimators.scaling import Preparation, Scaling, location_and_scale
+from contextualdag.estimators.scaling import Preparation, Scaling, with_trust
 from contextualdag.estimators.summary import find_untold, learn_variation
 from contextualdag.estimators.table_warnings import varying_columns, warn_of_functions, warn_of_spreads, warn_of_tables
 from contextualdag.files import in_use
@@ -50,7 +50,7 @@ from contextualdag.training.data import Rows, Split
 from contextualdag.training.filling import filled_by_model
 from contextualdag.training.noise import EQUAL, residual_scales
 from contextualdag.training.noise_changes import changes_of_noise
-from contextualdag.training.outliers import OUTLIER, trust
+from contextualdag.training.outliers import OUTLIER
 from contextualdag.training.problem import NetworkSettings, Outcome, Problem
 from contextualdag.training.recipe import learn
 from contextualdag.training.scales import divided
@@ -222,7 +222,7 @@ def prepare(model: "GraphEstimator", tables: Tables) -> Prepared:
         check_number(groups, n_folds(model))
         known = replace(known, group=groups.numpy())
     if tables.X_val is None:
-        train, held_out = _hold_out(len(X), n_given, model.validation_fraction, rng, known.group)
+        train, held_out = hold_out(len(X), n_given, model.validation_fraction, rng, known.group)
         X_val, Z_val = X[held_out], Z[held_out]
         X, Z = X[train], Z[train]
         known, known_val = known[train], known[held_out]
@@ -259,7 +259,7 @@ def prepare(model: "GraphEstimator", tables: Tables) -> Prepared:
         warn_of_spreads(X, varies, names)
     warn_of_tables(all_rows, names, all_contexts_of_rows, encoder)
     if model.robust:
-        known, known_val = _with_trust((X, X_val), (Z, Z_val), (known, known_val))
+        known, known_val = with_trust((X, X_val), (Z, Z_val), (known, known_val))
     scaling = Scaling.learn(X, Z, known, varies, centre=model.intercept != "none", device=device)
     check_scaled((X - scaling.x_mean) / scaling.x_scale, names, "X")
     check_scaled((X_val - scaling.x_mean) / scaling.x_scale, names, "X_val" if held_out is None else "X")
@@ -290,20 +290,6 @@ def prepare(model: "GraphEstimator", tables: Tables) -> Prepared:
     if known.missing is None or known_val.missing is None:
         return prepared
     return _filled_by_model(model, prepared, known.missing, (X_val, Z_val, mask_val), known_val.missing)
-
-
-def _with_trust(X: Pair, Z: Pair, known: tuple[Known, Known]) -> tuple[Known, Known]:
-    """What is known of rows to train on and held out, with how far they are from all others."""
-    mean, scale = location_and_scale(Z[0], known[0].weight)
-    both = (
-        its.rows(Rows(torch.from_numpy(x), torch.from_numpy((z - mean) / scale)))
-        for x, z, its in zip(X, Z, known, strict=True)
-    )
-    found = trust(Split(*both))
-    if found is None:
-        return known
-    train, held_out = (replace(its, trust=weights.numpy()) for its, weights in zip(known, found, strict=True))
-    return train, held_out
 
 
 def _given_weight(known: Known, known_val: Known, device: torch.device) -> torch.Tensor | None:
@@ -412,27 +398,3 @@ def n_folds(model: "GraphEstimator") -> int:
     """How many different parts of the rows the networks of a model hold out, where rows come in groups."""
     settings = model._settings(1.0, None)
     return settings.n_folds if isinstance(settings, NetworkSettings) else 1
-
-
-def _hold_out(
-    n: int, n_given: int, share: float, rng: np.random.Generator, group: Indices | None
-) -> tuple[Indices, Indices]:
-    """Rows to train on and rows to hold out, at random, both rising; whole groups if there are any.
-
-    An error tells apart the rows that count from those that were given.
-    """
-    n_val = max(1, round(share * n))
-    if n - n_val < 2:
-        that_count = "" if n == n_given else f" with a sample_weight above zero, of {n_given}"
-        raise InvalidInputError(
-            f"X has {n} samples (rows){that_count}, too few to hold out {share:g} of them and train on the rest. Pass more "
-            f"rows{' that have a weight' if that_count else ''}, or a validation set as X_val and Z_val."
-        )
-    if group is not None:
-        counts = np.bincount(group)
-        by_chance = rng.permutation(len(counts))
-        n_out = 1 + int(np.abs(np.cumsum(counts[by_chance])[:-1] - n_val).argmin())
-        is_out = np.isin(group, by_chance[:n_out])
-        return np.flatnonzero(~is_out), np.flatnonzero(is_out)
-    order = rng.permutation(n)
-    return np.sort(order[n_val:]), np.sort(order[:n_val])

@@ -4,13 +4,17 @@ import warnings
 from collections.abc import Hashable, Sequence
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from contextualdag.checks import shown
 from contextualdag.columns import is_missing, vector
 from contextualdag.errors import ContextualDAGWarning, InvalidInputError
 from contextualdag.training.resampling import group_numbers
+
+Indices = NDArray[np.int64]
 
 FEWEST_ROWS, FEWEST_GROUPS = 20, 4  # that can be divided into halves, each with rows to train on and rows held out
 LOPSIDED = 1 / 3  # of the rows; smaller halves than that say little
@@ -85,3 +89,25 @@ def warn_if_lopsided(halves: Sequence[Tensor], groups: Tensor | None) -> None:
             ContextualDAGWarning,
             stacklevel=4,
         )
+
+
+def hold_out(n: int, n_given: int, share: float, rng: np.random.Generator, group: Indices | None) -> tuple[Indices, Indices]:
+    """Rows to train on and rows to hold out, at random, both rising; whole groups if there are any.
+
+    An error tells apart the rows that count from those that were given.
+    """
+    n_val = max(1, round(share * n))
+    if n - n_val < 2:
+        that_count = "" if n == n_given else f" with a sample_weight above zero, of {n_given}"
+        raise InvalidInputError(
+            f"X has {n} samples (rows){that_count}, too few to hold out {share:g} of them and train on the rest. Pass more "
+            f"rows{' that have a weight' if that_count else ''}, or a validation set as X_val and Z_val."
+        )
+    if group is not None:
+        counts = np.bincount(group)
+        by_chance = rng.permutation(len(counts))
+        n_out = 1 + int(np.abs(np.cumsum(counts[by_chance])[:-1] - n_val).argmin())
+        is_out = np.isin(group, by_chance[:n_out])
+        return np.flatnonzero(~is_out), np.flatnonzero(is_out)
+    order = rng.permutation(n)
+    return np.sort(order[n_val:]), np.sort(order[:n_val])

@@ -1,6 +1,6 @@
 """From numbers in the user's units to those that networks see, and how a fitted model reads tables."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -10,6 +10,8 @@ from contextualdag.contexts import ContextSummary
 from contextualdag.estimators.experiments import Known
 from contextualdag.network import MeanNetwork
 from contextualdag.tables import Array, Flags, varying
+from contextualdag.training.data import Rows, Split
+from contextualdag.training.outliers import trust
 from contextualdag.transforms import Transforms
 
 EXACT = 1e-9  # share of the variance of a column below which others determine it
@@ -93,3 +95,17 @@ class Preparation:
     scaling: Scaling
     mean_network: MeanNetwork | None
     transforms: Transforms
+
+
+def with_trust(X: tuple[Array, Array], Z: tuple[Array, Array], known: tuple[Known, Known]) -> tuple[Known, Known]:
+    """What is known of rows to train on and held out, with how far they are from all others."""
+    mean, scale = location_and_scale(Z[0], known[0].weight)
+    both = (
+        its.rows(Rows(torch.from_numpy(x), torch.from_numpy((z - mean) / scale)))
+        for x, z, its in zip(X, Z, known, strict=True)
+    )
+    found = trust(Split(*both))
+    if found is None:
+        return known
+    train, held_out = (replace(its, trust=weights.numpy()) for its, weights in zip(known, found, strict=True))
+    return train, held_out
